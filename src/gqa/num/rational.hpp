@@ -1,0 +1,61 @@
+// The one door from text and floats to exact rationals.
+#pragma once
+
+#include <gmpxx.h>
+
+#include <boost/multiprecision/cpp_int.hpp>
+#include <string>
+#include <string_view>
+
+namespace gqa {
+
+/// An exact rational number. Always canonical when made by this header:
+/// mpq_class("2/4") != mpq_class("1/2") until canonicalised, and a zero
+/// denominator ends the process inside GMP, so nothing else may build one.
+using Rational = mpq_class;
+
+/// The second, independent engine: other people's big numbers.
+using BoostRational = boost::multiprecision::cpp_rational;
+
+/// Largest |exponent| that decimal and hexadecimal text may carry.
+inline constexpr long max_text_exponent = 20000;
+
+/// Reads an exact number: an integer ("-12"), a fraction ("3/4"), a decimal
+/// ("0.1", "1e-3") or a hexadecimal float ("0x1.8p-3"), with an optional sign
+/// and nothing else around it.
+///
+/// Errors: InputError at `where` with code "rational.empty", "rational.syntax",
+/// "rational.zero_denominator" or "rational.exponent_out_of_range".
+Rational parse_rational(std::string_view text, std::string_view where = "number");
+
+/// numerator / denominator, canonical.
+/// Errors: InputError "rational.zero_denominator".
+Rational make_rational(const mpz_class& numerator, const mpz_class& denominator);
+
+/// The exact value of a finite double.
+/// Errors: InputError "rational.not_finite".
+Rational rational_from_double(double value, std::string_view where = "number");
+
+/// "p" or "p/q", in lowest terms.
+std::string to_text(const Rational& value);
+std::string to_text(const BoostRational& value);
+
+/// 2^exponent, exactly.
+Rational power_of_two(long exponent);
+
+BoostRational to_boost(const Rational& value);
+Rational from_boost(const BoostRational& value);
+
+/// Converts a canonical Rational to engine R.
+template <class R>
+R rational_cast(const Rational& value);
+template <>
+inline Rational rational_cast<Rational>(const Rational& value) {
+  return value;
+}
+template <>
+inline BoostRational rational_cast<BoostRational>(const Rational& value) {
+  return to_boost(value);
+}
+
+}  // namespace gqa
