@@ -1,0 +1,59 @@
+// Tensors as they come from files and kernels: raw bits with an element type.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gqa/attention/tensor.hpp"
+#include "gqa/num/float_format.hpp"
+
+namespace gqa {
+
+/// What the bits of an element mean.
+enum class ElementType {
+  binary64,
+  binary32,
+  binary16,
+  bfloat16,
+  float8_e4m3fn,
+  float8_e5m2,
+  boolean,
+  int8,
+  uint8,
+  int32,
+  int64,
+};
+
+/// "binary32", "bool", "int64", ...
+std::string_view name(ElementType type);
+/// Bytes of one element.
+std::size_t element_size(ElementType type);
+/// The float format of a floating-point element type, otherwise nullptr.
+const FloatFormat* float_format(ElementType type);
+
+/// A named-by-its-owner tensor of raw little-endian elements, row-major.
+/// Invariant: bytes.size() == element_count(shape) * element_size(type).
+struct TypedTensor {
+  ElementType type = ElementType::binary32;
+  Shape shape;
+  std::vector<std::byte> bytes;
+
+  std::size_t size() const { return bytes.size() / element_size(type); }
+  /// The bits of one element, zero-extended.
+  std::uint64_t bits(std::size_t index) const;
+};
+
+/// The exact values of a floating-point tensor; every supported format is a
+/// subset of binary64, NaN and infinities included.
+/// Errors: InputError "tensor.not_floating_point".
+Tensor<double> decode(const TypedTensor& tensor, const std::string& where = "tensor");
+
+/// The values of an integer or boolean tensor (boolean: any non-zero byte is 1).
+/// Errors: InputError "tensor.not_integer".
+Tensor<std::int64_t> decode_integers(const TypedTensor& tensor,
+                                     const std::string& where = "tensor");
+
+}  // namespace gqa
