@@ -1,0 +1,176 @@
+#include "gqa/attention/contract.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <span>
+
+#include "gqa/error.hpp"
+
+namespace gqa {
+namespace {
+
+template <class Enum>
+struct Named {
+  std::string_view name;
+  Enum value;
+};
+
+constexpr std::array layouts{Named<Layout>{"BHSD", Layout::bhsd},
+                             Named<Layout>{"BSHD", Layout::bshd},
+                             Named<Layout>{"SBHD", Layout::sbhd},
+                             Named<Layout>{"BSH", Layout::bsh},
+                             Named<Layout>{"THD", Layout::thd}};
+constexpr std::array head_map_kinds{
+    Named<HeadMapKind>{"contiguous", HeadMapKind::contiguous},
+    Named<HeadMapKind>{"interleaved", HeadMapKind::interleaved},
+    Named<HeadMapKind>{"explicit", HeadMapKind::explicit_list}};
+constexpr std::array alignments{
+    Named<CausalAlignment>{"top_left", CausalAlignment::top_left},
+    Named<CausalAlignment>{"bottom_right", CausalAlignment::bottom_right},
+    Named<CausalAlignment>{"onnx", CausalAlignment::onnx}};
+constexpr std::array empty_rows{Named<EmptyRow>{"zero", EmptyRow::zero},
+                                Named<EmptyRow>{"nan", EmptyRow::nan},
+                                Named<EmptyRow>{"any", EmptyRow::any}};
+
+template <class Enum>
+std::string_view name_in(std::span<const Named<Enum>> table, Enum value) {
+  for (const auto& entry : table) {
+    if (entry.value == value) return entry.name;
+  }
+  return "?";
+}
+
+template <class Enum>
+Enum parse_in(std::span<const Named<Enum>> table, std::string_view text,
+              const std::string& where) {
+  std::vector<std::string_view> names;
+  for (const auto& entry : table) {
+    if (entry.name == text) return entry.value;
+    names.push_back(entry.name);
+  }
+  throw InputError(
+      "contract.unknown_value", where,
+      fmt::format("\"{}\" is not known; write one of {}", text, fmt::join(names, ", ")));
+}
+
+// The integers of a comma-separated list, or nullopt.
+std::optional<std::vector<std::int64_t>> parse_integers(std::string_view text) {
+  std::vector<std::int64_t> values;
+  while (true) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc()) return std::nullopt;
+    values.push_back(value);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.empty()) return values;
+    if (text.front() != ',') return std::nullopt;
+    text.remove_prefix(1);
+  }
+}
+
+}  // namespace
+
+std::string_view name(Layout value) { return name_in<Layout>(layouts, value); }
+std::string_view name(HeadMapKind value) { return name_in<HeadMapKind>(head_map_kinds, value); }
+std::string_view name(CausalAlignment value) {
+  return name_in<CausalAlignment>(alignments, value);
+}
+std::string_view name(EmptyRow value) { return name_in<EmptyRow>(empty_rows, value); }
+
+Layout parse_layout(std::string_view text, const std::string& where) {
+  return parse_in<Layout>(layouts, text, where);
+}
+CausalAlignment parse_causal_alignment(std::string_view text, const std::string& where) {
+  return parse_in<CausalAlignment>(alignments, text, where);
+}
+EmptyRow parse_empty_row(std::string_view text, const std::string& where) {
+  return parse_in<EmptyRow>(empty_rows, text, where);
+}
+
+HeadMap parse_head_map(std::string_view text, const std::string& where) {
+  if (text == "contiguous") return {HeadMapKind::contiguous, {}};
+  if (text == "interleaved") return {HeadMapKind::interleaved, {}};
+  if (auto list = parse_integers(text)) return {HeadMapKind::explicit_list, std::move(*list)};
+  throw InputError("contract.unknown_value", where,
+                   fmt::format("\"{}\" is not a head map; write contiguous, interleaved or a "
+                               "list of KV heads such as 0,0,1,1",
+                               text));
+}
+
+std::optional<Rational> parse_scale(std::string_view text, const std::string& where) {
+  if (text == "default") return std::nullopt;
+  Rational scale = parse_rational(text, where);
+  if (scale <= 0) {
+    throw InputError("contract.scale_not_positive", where,
+                     fmt::format("the scale is {}; it must be positive", text));
+  }
+  return scale;
+}
+
+Window parse_window(std::string_view text, const std::string& where) {
+  const auto sides = parse_integers(text);
+  if (!sides || sides->size() != 2 || (*sides)[0] < -1 || (*sides)[1] < -1) {
+    throw InputError("contract.window", where,
+                     fmt::format("\"{}\" is not a window; write LEFT,RIGHT, each a number of "
+                                 "keys or -1 for unbounded",
+                                 text));
+  }
+  return {(*sides)[0], (*sides)[1]};
+}
+
+void validate(const Contract& contract) {
+  if (contract.scale && *contract.scale <= 0) {
+    throw InputError(
+        "contract.scale_not_positive", "scale",
+        fmt::format("the scale is {}; it must be positive", to_text(*contract.scale)));
+  }
+  if (contract.window.left < -1 || contract.window.right < -1) {
+    throw InputError("contract.window", "window",
+                     fmt::format("[{}, {}] has a side below -1; -1 means unbounded",
+                                 contract.window.left, contract.window.right));
+  }
+  if (contract.softcap < 0) {
+    throw InputError("contract.softcap_negative", "softcap",
+                     fmt::format("the softcap is {}; it must be 0 (off) or positive",
+                                 to_text(contract.softcap)));
+  }
+  for (const std::int64_t entry : contract.head_map.list) {
+    if (entry < 0) {
+      throw InputError("contract.head_map_entry", "head_map",
+                       fmt::format("the list names KV head {}", entry));
+    }
+  }
+  if (contract.layout == Layout::bsh && !(contract.q_num_heads && contract.kv_num_heads)) {
+    throw InputError("contract.layout_heads", "layout",
+                     "layout BSH folds the heads into the last axis and needs q_num_heads and "
+                     "kv_num_heads");
+  }
+}
+
+std::string describe(const Contract& contract, std::int64_t key_size) {
+  std::vector<std::string> parts;
+  if (contract.head_map.kind == HeadMapKind::explicit_list) {
+    parts.push_back(fmt::format("head map [{}]", fmt::join(contract.head_map.list, ",")));
+  } else {
+    parts.push_back(fmt::format("{} head map", name(contract.head_map.kind)));
+  }
+  parts.push_back(contract.causal
+                      ? fmt::format("causal ({})", name(contract.causal_alignment))
+                      : std::string("not causal"));
+  if (!contract.window.is_unbounded()) {
+    parts.push_back(fmt::format("window [{}, {}]", contract.window.left, contract.window.right));
+  }
+  if (contract.scale) {
+    parts.push_back(fmt::format("scale {}", to_text(*contract.scale)));
+  } else if (key_size > 0) {
+    parts.push_back(fmt::format("scale 1/sqrt({})", key_size));
+  } else {
+    parts.push_back("scale 1/sqrt(dk)");
+  }
+  if (contract.softcap != 0) parts.push_back(fmt::format("softcap {}", to_text(contract.softcap)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace gqa

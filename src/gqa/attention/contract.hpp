@@ -1,0 +1,96 @@
+// What attention means in one problem: the declared rules, before any tensor.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gqa/num/rational.hpp"
+
+namespace gqa {
+
+/// Where the axes of query, key, value and output are.
+/// B batch, H heads, S positions, D width; bsh folds heads into the last axis;
+/// thd is the packed layout of total positions, heads, width.
+enum class Layout { bhsd, bshd, sbhd, bsh, thd };
+
+/// Which KV head a query head reads.
+enum class HeadMapKind {
+  contiguous,     ///< floor(h / (Hq / Hkv))
+  interleaved,    ///< h mod Hkv
+  explicit_list,  ///< as listed
+};
+
+/// Where the causal diagonal lies: the position of query row i is i + offset.
+enum class CausalAlignment {
+  top_left,      ///< offset 0
+  bottom_right,  ///< offset = visible length of the batch entry - T
+  onnx,          ///< past length; or nonpad_kv_seqlen - T if that is given; or 0
+};
+
+/// What an output row without a visible key must hold.
+enum class EmptyRow { zero, nan, any };
+
+struct HeadMap {
+  HeadMapKind kind = HeadMapKind::contiguous;
+  std::vector<std::int64_t> list;  ///< explicit_list only: KV head per query head
+  friend bool operator==(const HeadMap&, const HeadMap&) = default;
+};
+
+/// Visible keys p - left <= j <= p + right, both included; -1: unbounded.
+struct Window {
+  std::int64_t left = -1;
+  std::int64_t right = -1;
+  bool is_unbounded() const { return left < 0 && right < 0; }
+  friend bool operator==(const Window&, const Window&) = default;
+};
+
+/// The declared contract. Field names follow the ONNX Attention operator where it
+/// has the word. Defaults are the plain, non-causal operator.
+struct Contract {
+  Layout layout = Layout::bhsd;
+  std::optional<std::int64_t> q_num_heads;   ///< needed by folded layouts
+  std::optional<std::int64_t> kv_num_heads;  ///< needed by folded layouts
+  HeadMap head_map;
+  /// nullopt: 1/sqrt(dk), the real number, not its rounding.
+  std::optional<Rational> scale;
+  bool causal = false;
+  CausalAlignment causal_alignment = CausalAlignment::bottom_right;
+  Window window;
+  Rational softcap = 0;  ///< 0: off
+  EmptyRow empty_row = EmptyRow::zero;
+  std::string dialect;  ///< the preset that the defaults came from; empty: none
+};
+
+std::string_view name(Layout value);
+std::string_view name(HeadMapKind value);
+std::string_view name(CausalAlignment value);
+std::string_view name(EmptyRow value);
+
+/// The enumerator of that name.
+/// Errors: InputError "contract.unknown_value" at `where`, listing the names.
+Layout parse_layout(std::string_view text, const std::string& where);
+CausalAlignment parse_causal_alignment(std::string_view text, const std::string& where);
+EmptyRow parse_empty_row(std::string_view text, const std::string& where);
+/// "contiguous", "interleaved" or a comma-separated list "0,0,1,1".
+HeadMap parse_head_map(std::string_view text, const std::string& where);
+/// "default" gives nullopt; otherwise an exact positive number.
+/// Errors: those of parse_rational, "contract.scale_not_positive".
+std::optional<Rational> parse_scale(std::string_view text, const std::string& where);
+/// "LEFT,RIGHT", each -1 or more. Errors: "contract.window".
+Window parse_window(std::string_view text, const std::string& where);
+
+/// Checks what can be checked without tensors.
+/// Errors: InputError "contract.scale_not_positive", "contract.window",
+/// "contract.softcap_negative", "contract.head_map_entry", "contract.layout_heads",
+/// each at the field's name.
+void validate(const Contract& contract);
+
+/// One sentence per rule, for people: "causal, bottom right; scale 1/sqrt(64)".
+/// `key_size` is dk, or 0 if unknown.
+std::string describe(const Contract& contract, std::int64_t key_size = 0);
+
+}  // namespace gqa

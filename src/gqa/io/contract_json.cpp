@@ -1,0 +1,129 @@
+#include "gqa/io/contract_json.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+
+#include "gqa/error.hpp"
+
+namespace gqa {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void wrong_type(const std::string& where, const json& value, const char* expected) {
+  throw InputError("contract.field_type", where,
+                   fmt::format("holds {}; expected {}", value.dump(), expected));
+}
+
+std::string text_of(const json& value, const std::string& where) {
+  if (!value.is_string()) wrong_type(where, value, "a string");
+  return value.get<std::string>();
+}
+
+// Numbers keep the decimal that they were written as: 0.1 means 1/10.
+std::string number_text(const json& value, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number()) wrong_type(where, value, "a number or a string holding one");
+  return value.dump();
+}
+
+std::int64_t integer_of(const json& value, const std::string& where) {
+  if (!value.is_number_integer()) wrong_type(where, value, "an integer");
+  return value.get<std::int64_t>();
+}
+
+std::int64_t head_count_of(const json& value, const std::string& where) {
+  const std::int64_t count = integer_of(value, where);
+  if (count <= 0) wrong_type(where, value, "a positive number of heads");
+  return count;
+}
+
+bool boolean_of(const json& value, const std::string& where) {
+  if (!value.is_boolean()) wrong_type(where, value, "true or false");
+  return value.get<bool>();
+}
+
+HeadMap head_map_of(const json& value, const std::string& where) {
+  if (value.is_string()) return parse_head_map(value.get<std::string>(), where);
+  if (!value.is_array()) wrong_type(where, value, "a name or a list of KV heads");
+  HeadMap map{HeadMapKind::explicit_list, {}};
+  for (const json& entry : value) map.list.push_back(integer_of(entry, where));
+  return map;
+}
+
+Window window_of(const json& value, const std::string& where) {
+  if (!value.is_array() || value.size() != 2) wrong_type(where, value, "[left, right]");
+  return {integer_of(value[0], where), integer_of(value[1], where)};
+}
+
+using Reader = std::function<void(const json&, Contract&, const std::string&)>;
+
+const std::map<std::string, Reader>& field_readers() {
+  using C = Contract;
+  using S = std::string;
+  static const std::map<std::string, Reader> readers{
+      {"layout",
+       [](const json& v, C& c, const S& w) { c.layout = parse_layout(text_of(v, w), w); }},
+      {"q_num_heads", [](const json& v, C& c, const S& w) { c.q_num_heads = head_count_of(v, w); }},
+      {"kv_num_heads",
+       [](const json& v, C& c, const S& w) { c.kv_num_heads = head_count_of(v, w); }},
+      {"head_map", [](const json& v, C& c, const S& w) { c.head_map = head_map_of(v, w); }},
+      {"scale",
+       [](const json& v, C& c, const S& w) { c.scale = parse_scale(number_text(v, w), w); }},
+      {"causal", [](const json& v, C& c, const S& w) { c.causal = boolean_of(v, w); }},
+      {"causal_alignment",
+       [](const json& v, C& c, const S& w) {
+         c.causal_alignment = parse_causal_alignment(text_of(v, w), w);
+       }},
+      {"window", [](const json& v, C& c, const S& w) { c.window = window_of(v, w); }},
+      {"softcap",
+       [](const json& v, C& c, const S& w) { c.softcap = parse_rational(number_text(v, w), w); }},
+      {"empty_row",
+       [](const json& v, C& c, const S& w) { c.empty_row = parse_empty_row(text_of(v, w), w); }},
+      {"dialect", [](const json& v, C& c, const S& w) { c.dialect = text_of(v, w); }},
+  };
+  return readers;
+}
+
+}  // namespace
+
+void read_contract(const json& object, Contract& contract, const std::string& where) {
+  if (!object.is_object()) wrong_type(where, object, "an object of contract fields");
+  for (const auto& [field, value] : object.items()) {
+    const auto reader = field_readers().find(field);
+    if (reader == field_readers().end()) {
+      throw InputError("contract.unknown_field", where + ": " + field,
+                       "is not a field of the contract");
+    }
+    reader->second(value, contract, where + ": " + field);
+  }
+  try {
+    validate(contract);
+  } catch (const InputError& error) {
+    throw error.within(where);
+  }
+}
+
+nlohmann::ordered_json to_json(const Contract& contract) {
+  nlohmann::ordered_json object;
+  object["layout"] = name(contract.layout);
+  if (contract.q_num_heads) object["q_num_heads"] = *contract.q_num_heads;
+  if (contract.kv_num_heads) object["kv_num_heads"] = *contract.kv_num_heads;
+  if (contract.head_map.kind == HeadMapKind::explicit_list) {
+    object["head_map"] = contract.head_map.list;
+  } else {
+    object["head_map"] = name(contract.head_map.kind);
+  }
+  object["scale"] = contract.scale ? to_text(*contract.scale) : std::string("default");
+  object["causal"] = contract.causal;
+  object["causal_alignment"] = name(contract.causal_alignment);
+  object["window"] = {contract.window.left, contract.window.right};
+  object["softcap"] = to_text(contract.softcap);
+  object["empty_row"] = name(contract.empty_row);
+  if (!contract.dialect.empty()) object["dialect"] = contract.dialect;
+  return object;
+}
+
+}  // namespace gqa

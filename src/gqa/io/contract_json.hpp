@@ -1,0 +1,23 @@
+// The attention contract as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "gqa/attention/contract.hpp"
+
+namespace gqa {
+
+/// Reads the fields of CONTRACT "As JSON" into `contract`, leaving absent ones as they
+/// are. Numbers may be JSON numbers (taken as the decimal they are written as) or
+/// strings holding exact numbers.
+///
+/// Errors: InputError at "`where`: field" with code "contract.unknown_field",
+/// "contract.field_type", "contract.unknown_value", those of parse_rational and of
+/// validate(Contract).
+void read_contract(const nlohmann::json& object, Contract& contract, const std::string& where);
+
+/// Every field, defaults spelled out; read_contract reads it back.
+nlohmann::ordered_json to_json(const Contract& contract);
+
+}  // namespace gqa
