@@ -159,9 +159,9 @@ class HeadReader {
 
  private:
   static std::span<const typename N::Value> flat(MatrixView<const typename N::Value> m) {
-    return m.rows() == 0 ? std::span<const typename N::Value>()
-                         : std::span<const typename N::Value>(m.row(0).data(),
-                                                              m.rows() * m.columns());
+    return m.rows() == 0
+               ? std::span<const typename N::Value>()
+               : std::span<const typename N::Value>(m.row(0).data(), m.rows() * m.columns());
   }
 
   const Problem<N>& problem_;
@@ -217,7 +217,8 @@ Tensor<T> expand_heads(const Tensor<T>& histories, const std::vector<std::int64_
     for (std::int64_t h = 0; h < shape[1]; ++h) {
       const auto from = histories.matrix(b, head_map[static_cast<std::size_t>(h)]);
       const auto to = expanded.matrix(b, h);
-      for (std::size_t r = 0; r < from.rows(); ++r) std::ranges::copy(from.row(r), to.row(r).begin());
+      for (std::size_t r = 0; r < from.rows(); ++r)
+        std::ranges::copy(from.row(r), to.row(r).begin());
     }
   }
   return expanded;

@@ -19,13 +19,11 @@ struct Named {
 
 constexpr std::array layouts{Named<Layout>{"BHSD", Layout::bhsd},
                              Named<Layout>{"BSHD", Layout::bshd},
-                             Named<Layout>{"SBHD", Layout::sbhd},
-                             Named<Layout>{"BSH", Layout::bsh},
+                             Named<Layout>{"SBHD", Layout::sbhd}, Named<Layout>{"BSH", Layout::bsh},
                              Named<Layout>{"THD", Layout::thd}};
-constexpr std::array head_map_kinds{
-    Named<HeadMapKind>{"contiguous", HeadMapKind::contiguous},
-    Named<HeadMapKind>{"interleaved", HeadMapKind::interleaved},
-    Named<HeadMapKind>{"explicit", HeadMapKind::explicit_list}};
+constexpr std::array head_map_kinds{Named<HeadMapKind>{"contiguous", HeadMapKind::contiguous},
+                                    Named<HeadMapKind>{"interleaved", HeadMapKind::interleaved},
+                                    Named<HeadMapKind>{"explicit", HeadMapKind::explicit_list}};
 constexpr std::array alignments{
     Named<CausalAlignment>{"top_left", CausalAlignment::top_left},
     Named<CausalAlignment>{"bottom_right", CausalAlignment::bottom_right},
@@ -43,8 +41,7 @@ std::string_view name_in(std::span<const Named<Enum>> table, Enum value) {
 }
 
 template <class Enum>
-Enum parse_in(std::span<const Named<Enum>> table, std::string_view text,
-              const std::string& where) {
+Enum parse_in(std::span<const Named<Enum>> table, std::string_view text, const std::string& where) {
   std::vector<std::string_view> names;
   for (const auto& entry : table) {
     if (entry.name == text) return entry.value;
@@ -72,12 +69,18 @@ std::optional<std::vector<std::int64_t>> parse_integers(std::string_view text) {
 
 }  // namespace
 
-std::string_view name(Layout value) { return name_in<Layout>(layouts, value); }
-std::string_view name(HeadMapKind value) { return name_in<HeadMapKind>(head_map_kinds, value); }
+std::string_view name(Layout value) {
+  return name_in<Layout>(layouts, value);
+}
+std::string_view name(HeadMapKind value) {
+  return name_in<HeadMapKind>(head_map_kinds, value);
+}
 std::string_view name(CausalAlignment value) {
   return name_in<CausalAlignment>(alignments, value);
 }
-std::string_view name(EmptyRow value) { return name_in<EmptyRow>(empty_rows, value); }
+std::string_view name(EmptyRow value) {
+  return name_in<EmptyRow>(empty_rows, value);
+}
 
 Layout parse_layout(std::string_view text, const std::string& where) {
   return parse_in<Layout>(layouts, text, where);
@@ -122,9 +125,8 @@ Window parse_window(std::string_view text, const std::string& where) {
 
 void validate(const Contract& contract) {
   if (contract.scale && *contract.scale <= 0) {
-    throw InputError(
-        "contract.scale_not_positive", "scale",
-        fmt::format("the scale is {}; it must be positive", to_text(*contract.scale)));
+    throw InputError("contract.scale_not_positive", "scale",
+                     fmt::format("the scale is {}; it must be positive", to_text(*contract.scale)));
   }
   if (contract.window.left < -1 || contract.window.right < -1) {
     throw InputError("contract.window", "window",
@@ -156,9 +158,8 @@ std::string describe(const Contract& contract, std::int64_t key_size) {
   } else {
     parts.push_back(fmt::format("{} head map", name(contract.head_map.kind)));
   }
-  parts.push_back(contract.causal
-                      ? fmt::format("causal ({})", name(contract.causal_alignment))
-                      : std::string("not causal"));
+  parts.push_back(contract.causal ? fmt::format("causal ({})", name(contract.causal_alignment))
+                                  : std::string("not causal"));
   if (!contract.window.is_unbounded()) {
     parts.push_back(fmt::format("window [{}, {}]", contract.window.left, contract.window.right));
   }

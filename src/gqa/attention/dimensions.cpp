@@ -36,16 +36,15 @@ void require_mask_shape(const Shape& mask, const Dimensions& d) {
     fits = extent == target || extent == 1 || (last && extent <= target);
   }
   if (!fits) {
-    throw InputError("contract.mask_not_broadcastable", "attn_mask",
-                     fmt::format("shape {} cannot be broadcast to {}", to_text(mask),
-                                 to_text(full)));
+    throw InputError(
+        "contract.mask_not_broadcastable", "attn_mask",
+        fmt::format("shape {} cannot be broadcast to {}", to_text(mask), to_text(full)));
   }
 }
 
 void require_not_empty(const Dimensions& d) {
   if (d.q_heads == 0 || d.kv_heads == 0) {
-    throw InputError("contract.no_heads", d.q_heads == 0 ? "query" : "key",
-                     "there are no heads");
+    throw InputError("contract.no_heads", d.q_heads == 0 ? "query" : "key", "there are no heads");
   }
   if (d.key_size == 0 || d.value_size == 0) {
     throw InputError("contract.zero_head_size", d.key_size == 0 ? "key" : "value",
@@ -98,9 +97,9 @@ std::vector<std::int64_t> resolve_head_map(const HeadMap& map, std::int64_t q_he
                                            std::int64_t kv_heads) {
   if (map.kind == HeadMapKind::explicit_list) {
     if (static_cast<std::int64_t>(map.list.size()) != q_heads) {
-      throw InputError("contract.head_map_length", "head_map",
-                       fmt::format("the list has {} entries for {} query heads",
-                                   map.list.size(), q_heads));
+      throw InputError(
+          "contract.head_map_length", "head_map",
+          fmt::format("the list has {} entries for {} query heads", map.list.size(), q_heads));
     }
     for (const std::int64_t entry : map.list) {
       if (entry < 0 || entry >= kv_heads) {
@@ -111,9 +110,9 @@ std::vector<std::int64_t> resolve_head_map(const HeadMap& map, std::int64_t q_he
     return map.list;
   }
   if (kv_heads == 0 || q_heads % kv_heads != 0) {
-    throw InputError("contract.heads_not_divisible", "head_map",
-                     fmt::format("{} query heads cannot share {} KV heads evenly", q_heads,
-                                 kv_heads));
+    throw InputError(
+        "contract.heads_not_divisible", "head_map",
+        fmt::format("{} query heads cannot share {} KV heads evenly", q_heads, kv_heads));
   }
   const std::int64_t group_size = q_heads / kv_heads;
   std::vector<std::int64_t> result;

@@ -70,8 +70,8 @@ struct ExactNumbers {
    public:
     Values(std::span<const Value> values, std::size_t rows, std::size_t columns)
         : store_(make(values, rows, columns)) {}
-    std::vector<Value> means(std::span<const Strength> strengths,
-                             std::span<const std::size_t> rows, const Strength& extra) const {
+    std::vector<Value> means(std::span<const Strength> strengths, std::span<const std::size_t> rows,
+                             const Strength& extra) const {
       if constexpr (std::is_same_v<R, Rational>) {
         return weighted_means(store_, strengths, rows, extra);
       } else {
@@ -131,8 +131,8 @@ struct RealNumbers {
   /// midpoints decide: an exact shift widens nothing.
   static T shift(std::span<const T> scores, std::span<const std::size_t> rows, const T* sink) {
     if constexpr (std::is_same_v<T, Ball>) {
-      double largest = sink != nullptr ? sink->midpoint_double()
-                                       : scores[rows.front()].midpoint_double();
+      double largest =
+          sink != nullptr ? sink->midpoint_double() : scores[rows.front()].midpoint_double();
       for (const std::size_t row : rows) {
         const double midpoint = scores[row].midpoint_double();
         if (midpoint > largest) largest = midpoint;

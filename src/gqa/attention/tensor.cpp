@@ -7,7 +7,9 @@
 
 namespace gqa {
 
-std::string to_text(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+std::string to_text(const Shape& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
 
 std::int64_t element_count(const Shape& shape, const std::string& where) {
   constexpr std::int64_t limit = std::int64_t{1} << 62;

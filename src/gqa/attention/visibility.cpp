@@ -86,8 +86,7 @@ std::vector<std::size_t> Visibility::keys_of(std::int64_t batch, std::int64_t he
 }
 
 std::optional<std::size_t> broadcast_index(const Shape& shape, std::int64_t batch,
-                                           std::int64_t head, std::int64_t row,
-                                           std::int64_t key) {
+                                           std::int64_t head, std::int64_t row, std::int64_t key) {
   const std::array<std::int64_t, 4> full{batch, head, row, key};
   std::size_t index = 0;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {

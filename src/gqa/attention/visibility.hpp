@@ -40,16 +40,14 @@ class Visibility {
   /// Keys that causal, window and lengths allow.
   KeyRange range(std::int64_t batch, std::int64_t row) const;
   /// Does the mask allow this key? True without a mask.
-  bool mask_allows(std::int64_t batch, std::int64_t head, std::int64_t row,
-                   std::int64_t key) const;
+  bool mask_allows(std::int64_t batch, std::int64_t head, std::int64_t row, std::int64_t key) const;
   bool has_mask() const { return mask_.has_value(); }
   bool visible(std::int64_t batch, std::int64_t head, std::int64_t row, std::int64_t key) const {
     const KeyRange keys = range(batch, row);
     return key >= keys.begin && key < keys.end && mask_allows(batch, head, row, key);
   }
   /// The visible keys of a row, ascending.
-  std::vector<std::size_t> keys_of(std::int64_t batch, std::int64_t head,
-                                   std::int64_t row) const;
+  std::vector<std::size_t> keys_of(std::int64_t batch, std::int64_t head, std::int64_t row) const;
 
  private:
   bool causal_;
@@ -62,7 +60,6 @@ class Visibility {
 /// Index into a tensor of `shape` that is broadcast to [B, Hq, T, keys], numpy's way;
 /// nullopt where a short last axis ends. A last axis of extent 1 is broadcast.
 std::optional<std::size_t> broadcast_index(const Shape& shape, std::int64_t batch,
-                                           std::int64_t head, std::int64_t row,
-                                           std::int64_t key);
+                                           std::int64_t head, std::int64_t row, std::int64_t key);
 
 }  // namespace gqa

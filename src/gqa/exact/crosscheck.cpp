@@ -29,7 +29,9 @@ T from_ball(const Ball& value) {
   return result;
 }
 
-Rational exact_value(double value) { return Rational(value); }
+Rational exact_value(double value) {
+  return Rational(value);
+}
 Rational exact_value(long double value) {
   const auto high = static_cast<double>(value);
   return Rational(high) + Rational(static_cast<double>(value - static_cast<long double>(high)));
@@ -42,9 +44,15 @@ Rational exact_value(const Float50& value) {
   return Rational(mpz_class(integer.str())) * power_of_two(exponent - bits);
 }
 
-bool is_finite(double value) { return std::isfinite(value); }
-bool is_finite(long double value) { return std::isfinite(value); }
-bool is_finite(const Float50& value) { return boost::multiprecision::isfinite(value); }
+bool is_finite(double value) {
+  return std::isfinite(value);
+}
+bool is_finite(long double value) {
+  return std::isfinite(value);
+}
+bool is_finite(const Float50& value) {
+  return boost::multiprecision::isfinite(value);
+}
 
 // Error of the library's exp in units of the unit roundoff u: the C library documents at
 // most 2 ulp = 4 u for exp and expl on x86-64 and aarch64; Boost computes its 50-digit exp
@@ -60,8 +68,12 @@ double unit_roundoff() {
 }
 
 // Upper bound of |x| as a double, for bounds computed in binary64 with slack at the end.
-double magnitude(const Ball& value) { return abs(value).upper_double(); }
-double magnitude(const Rational& value) { return magnitude(Ball(value)); }
+double magnitude(const Ball& value) {
+  return abs(value).upper_double();
+}
+double magnitude(const Rational& value) {
+  return magnitude(Ball(value));
+}
 
 // Largest over the visible keys of sum_t |q_t k_jt| + |bias| + |shift|, in scaled scores.
 double score_magnitude(const Problem<GmpNumbers>& exact, const std::vector<std::size_t>& visible,
@@ -175,13 +187,12 @@ Problem<RealNumbers<T>> real_path_problem(const Problem<GmpNumbers>& exact) {
   real.value = converted<T>(exact.value, rational);
   if (exact.strengths) {
     const Ball root = gqa::sqrt(Ball(static_cast<int>(exact.value.extent(2))));
-    real.query = converted<T>(*exact.strengths,
-                              [&](const Rational& a) { return log(Ball(a)) * root; });
+    real.query =
+        converted<T>(*exact.strengths, [&](const Rational& a) { return log(Ball(a)) * root; });
     real.key = one_hot_keys<T>(exact.key.shape());
   } else {
     const Ball root = gqa::sqrt(Ball(static_cast<int>(exact.query.extent(3))));
-    real.query =
-        converted<T>(exact.query, [&](const LogRational& q) { return enclose(q) * root; });
+    real.query = converted<T>(exact.query, [&](const LogRational& q) { return enclose(q) * root; });
     real.key = converted<T>(exact.key, rational);
   }
   real.scale = T(T(1) / sqrt(T(static_cast<int>(real.query.extent(3)))));
@@ -200,8 +211,7 @@ Tensor<Rational> derived_tolerance(const Problem<GmpNumbers>& exact,
   const Dimensions d = dimensions_of(exact);
   const auto head_map = resolve_head_map(exact.contract.head_map, d.q_heads, d.kv_heads);
   const Visibility visibility(exact.contract, d, exact.lengths, exact.mask);
-  const std::size_t coordinates =
-      static_cast<std::size_t>(exact.strengths ? d.keys : d.key_size);
+  const std::size_t coordinates = static_cast<std::size_t>(exact.strengths ? d.keys : d.key_size);
   Tensor<Rational> tolerance(result.output.shape());
   for (std::int64_t b = 0; b < d.batch; ++b) {
     for (std::int64_t h = 0; h < d.q_heads; ++h) {
@@ -209,9 +219,9 @@ Tensor<Rational> derived_tolerance(const Problem<GmpNumbers>& exact,
       const auto values = exact.value.matrix(b, kv);
       for (std::size_t i = 0; i < static_cast<std::size_t>(d.queries); ++i) {
         const auto visible = visibility.keys_of(b, h, static_cast<std::int64_t>(i));
-        const double relative = row_relative_bound(
-            unit_roundoff<T>(), exp_error_units<T>(), coordinates, visible.size(),
-            score_magnitude(exact, visible, b, h, kv, i));
+        const double relative =
+            row_relative_bound(unit_roundoff<T>(), exp_error_units<T>(), coordinates,
+                               visible.size(), score_magnitude(exact, visible, b, h, kv, i));
         const auto weights = result.weights.matrix(b, h).row(i);
         for (std::size_t c = 0; c < values.columns(); ++c) {
           Rational mean_magnitude(0);
@@ -274,8 +284,8 @@ CrossCheck crosscheck_in(const Problem<GmpNumbers>& exact,
 
 }  // namespace
 
-CrossCheck crosscheck(const Problem<GmpNumbers>& exact,
-                      const AttentionResult<GmpNumbers>& result, CheckFormat format) {
+CrossCheck crosscheck(const Problem<GmpNumbers>& exact, const AttentionResult<GmpNumbers>& result,
+                      CheckFormat format) {
   CrossCheck check;
   switch (format) {
     case CheckFormat::binary64:

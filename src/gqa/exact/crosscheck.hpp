@@ -46,7 +46,7 @@ CrossCheck compare_with_exact(const Tensor<T>& output, const Tensor<Rational>& e
                               const Tensor<Rational>& tolerance);
 
 /// Evaluates in the named format and compares.
-CrossCheck crosscheck(const Problem<GmpNumbers>& exact,
-                      const AttentionResult<GmpNumbers>& result, CheckFormat format);
+CrossCheck crosscheck(const Problem<GmpNumbers>& exact, const AttentionResult<GmpNumbers>& result,
+                      CheckFormat format);
 
 }  // namespace gqa

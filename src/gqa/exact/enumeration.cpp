@@ -61,8 +61,7 @@ void merge(EnumerationResult& result, const EnumerationCase& which, const CaseOu
   if (!outcome.equal || outcome.detected != outcome.map_differs) {
     result.failures.push_back(fmt::format(
         "Hq={} Hkv={} {}: equal={} map_differs={} detected={}", which.q_heads, which.kv_heads,
-        weight_families[which.family].name, outcome.equal, outcome.map_differs,
-        outcome.detected));
+        weight_families[which.family].name, outcome.equal, outcome.map_differs, outcome.detected));
   }
 }
 

@@ -84,12 +84,12 @@ struct FixtureReport {
   std::string name;
   std::string statement;
   bool negative = false;
-  bool passed = false;                  ///< false until everything expected was seen
-  std::vector<std::string> failures;    ///< one sentence each
-  std::string observed_error;           ///< negative fixtures: the error that was seen
+  bool passed = false;                    ///< false until everything expected was seen
+  std::vector<std::string> failures;      ///< one sentence each
+  std::string observed_error;             ///< negative fixtures: the error that was seen
   std::optional<Tensor<Rational>> exact;  ///< the exact output [B, Hq, T, dv]
-  std::vector<char> is_nan;             ///< elements that are NaN by the empty-row policy
-  std::vector<CrossCheck> floats;       ///< one per check format
+  std::vector<char> is_nan;               ///< elements that are NaN by the empty-row policy
+  std::vector<CrossCheck> floats;         ///< one per check format
 };
 
 /// Checks one fixture against the exact engine, the second engine and the floats.
@@ -102,7 +102,6 @@ FixtureReport check_fixture_file(const std::filesystem::path& path);
 
 /// The fixture files named, directories searched for *.json, in alphabetical order.
 /// Errors: InputError "file.not_found"; "fixture.none_found" if nothing is left.
-std::vector<std::filesystem::path> find_fixtures(
-    const std::vector<std::filesystem::path>& paths);
+std::vector<std::filesystem::path> find_fixtures(const std::vector<std::filesystem::path>& paths);
 
 }  // namespace gqa

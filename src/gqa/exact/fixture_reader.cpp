@@ -10,11 +10,11 @@ namespace {
 using nlohmann::json;
 
 const std::set<std::string> known_fields{
-    "schema",        "name",        "statement",       "source",           "contract",
-    "scaled_query",  "key",         "strengths",       "equal_scores",     "score_shift",
-    "bias",          "sink",        "attn_mask",       "nonpad_kv_seqlen", "value",
-    "expect",        "compare",     "permutation",     "equal_outputs",    "unequal_outputs",
-    "pooled",        "segment"};
+    "schema",       "name",    "statement",   "source",           "contract",
+    "scaled_query", "key",     "strengths",   "equal_scores",     "score_shift",
+    "bias",         "sink",    "attn_mask",   "nonpad_kv_seqlen", "value",
+    "expect",       "compare", "permutation", "equal_outputs",    "unequal_outputs",
+    "pooled",       "segment"};
 
 Rational exact_number(const json& value, const std::string& where) {
   return parse_rational(string_field(value, where), where);
@@ -27,9 +27,9 @@ LogRational exact_logarithm(const json& value, const std::string& where) {
 Rational exact_strength(const json& value, const std::string& where) {
   Rational strength = exact_number(value, where);
   if (strength <= 0) {
-    throw InputError("fixture.strength_not_positive", where,
-                     fmt::format("the strength is {}; exp of a score is positive",
-                                 to_text(strength)));
+    throw InputError(
+        "fixture.strength_not_positive", where,
+        fmt::format("the strength is {}; exp of a score is positive", to_text(strength)));
   }
   return strength;
 }
@@ -67,8 +67,8 @@ void read_scores(const json& document, Problem<GmpNumbers>& problem) {
   const Shape& value = problem.value.shape();
   const Shape blank_key{value[0], value[1], value[2], 1};
   if (by_query) {
-    problem.query = nested_tensor<LogRational>(document["scaled_query"], 4, "scaled_query",
-                                               exact_logarithm);
+    problem.query =
+        nested_tensor<LogRational>(document["scaled_query"], 4, "scaled_query", exact_logarithm);
     problem.key = number_tensor(document, "key");
   } else if (by_strengths) {
     problem.strengths =
@@ -76,8 +76,7 @@ void read_scores(const json& document, Problem<GmpNumbers>& problem) {
     const Shape& s = problem.strengths->shape();
     if (s[0] != value[0] || s[3] != value[2]) {
       throw InputError("contract.shape_mismatch", "strengths",
-                       fmt::format("shape {} does not fit values {}", to_text(s),
-                                   to_text(value)));
+                       fmt::format("shape {} does not fit values {}", to_text(s), to_text(value)));
     }
     problem.query = Tensor<LogRational>({s[0], s[1], s[2], 1});
     problem.key = Tensor<Rational>(blank_key, Rational(0));
@@ -95,9 +94,9 @@ void read_scores(const json& document, Problem<GmpNumbers>& problem) {
 
 void require_row_shape(const Shape& shape, const Shape& expected, const char* field) {
   if (shape != expected) {
-    throw InputError("contract.shape_mismatch", field,
-                     fmt::format("shape {} does not fit; expected {}", to_text(shape),
-                                 to_text(expected)));
+    throw InputError(
+        "contract.shape_mismatch", field,
+        fmt::format("shape {} does not fit; expected {}", to_text(shape), to_text(expected)));
   }
 }
 
@@ -105,8 +104,8 @@ void read_optional_operands(const json& document, Problem<GmpNumbers>& problem) 
   const Shape& query = problem.query.shape();
   const std::int64_t keys = problem.value.extent(2);
   if (document.contains("score_shift")) {
-    auto shift = nested_tensor<LogRational>(document["score_shift"], 3, "score_shift",
-                                            exact_logarithm);
+    auto shift =
+        nested_tensor<LogRational>(document["score_shift"], 3, "score_shift", exact_logarithm);
     require_row_shape(shift.shape(), {query[0], query[1], query[2]}, "score_shift");
     problem.score_shift =
         Tensor<LogRational>({query[0], query[1], query[2], 1}, std::move(shift.data()));
@@ -116,8 +115,7 @@ void read_optional_operands(const json& document, Problem<GmpNumbers>& problem) 
     require_row_shape(problem.bias->shape(), {query[0], query[1], query[2], keys}, "bias");
   }
   if (document.contains("sink")) {
-    problem.sink =
-        nested_tensor<LogRational>(document["sink"], 1, "sink", exact_logarithm).data();
+    problem.sink = nested_tensor<LogRational>(document["sink"], 1, "sink", exact_logarithm).data();
   }
   if (document.contains("attn_mask")) {
     problem.mask = nested_tensor<char>(document["attn_mask"], 4, "attn_mask",
@@ -161,8 +159,8 @@ void read_comparisons(const json& document, Fixture& fixture) {
     MapComparison comparison;
     comparison.head_map =
         head_map_field(required_field(entry, "head_map", "compare"), "compare: head_map");
-    comparison.changed_heads = integer_list(required_field(entry, "changed_heads", "compare"),
-                                            "compare: changed_heads");
+    comparison.changed_heads =
+        integer_list(required_field(entry, "changed_heads", "compare"), "compare: changed_heads");
     if (entry.contains("output")) {
       comparison.output = expected_tensor(entry["output"], "compare: output");
     }
@@ -210,8 +208,8 @@ void read_segment(const json& document, Fixture& fixture) {
     require_known_fields(entry, {"point", "attainable", "weights"}, "segment");
     SegmentExpectation expected;
     expected.point = numbers(required_field(entry, "point", "segment"), "segment: point");
-    expected.attainable = boolean_field(required_field(entry, "attainable", "segment"),
-                                        "segment: attainable");
+    expected.attainable =
+        boolean_field(required_field(entry, "attainable", "segment"), "segment: attainable");
     if (entry.contains("weights")) {
       expected.weights = numbers(entry["weights"], "segment: weights");
     }

@@ -11,8 +11,7 @@ void wrong_field_type(const json& value, const std::string& where, const char* e
                    fmt::format("holds {}; expected {}", text, expected));
 }
 
-const json& required_field(const json& object, const std::string& field,
-                           const std::string& where) {
+const json& required_field(const json& object, const std::string& field, const std::string& where) {
   const auto found = object.find(field);
   if (found == object.end()) {
     throw InputError("fixture.missing_field", where.empty() ? field : where + ": " + field,

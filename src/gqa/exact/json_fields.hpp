@@ -50,9 +50,9 @@ Tensor<T> nested_tensor(const nlohmann::json& value, std::size_t rank, const std
     }
     if (!node.is_array()) wrong_field_type(node, place, "a nested array");
     if (static_cast<std::int64_t>(node.size()) != shape[axis]) {
-      throw InputError("fixture.ragged", place,
-                       fmt::format("has {} entries where its neighbours have {}", node.size(),
-                                   shape[axis]));
+      throw InputError(
+          "fixture.ragged", place,
+          fmt::format("has {} entries where its neighbours have {}", node.size(), shape[axis]));
     }
     for (std::size_t i = 0; i < node.size(); ++i) {
       self(self, node[i], axis + 1, fmt::format("{}[{}]", place, i));

@@ -85,8 +85,8 @@ std::optional<std::vector<Rational>> affine_weights(MatrixView<const Rational> v
                                                     std::span<const Rational> point) {
   if (values.rows() == 0 || values.columns() != point.size()) {
     throw InputError("segment.shape", "values",
-                     fmt::format("{} values of size {} against a point of size {}",
-                                 values.rows(), values.columns(), point.size()));
+                     fmt::format("{} values of size {} against a point of size {}", values.rows(),
+                                 values.columns(), point.size()));
   }
   std::vector<Row> equations = affine_equations(values, point);
   const std::size_t unknowns = values.rows();

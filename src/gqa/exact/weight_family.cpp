@@ -3,11 +3,19 @@
 namespace gqa {
 namespace {
 
-Rational whole(std::int64_t value) { return Rational(mpz_class(static_cast<long>(value))); }
+Rational whole(std::int64_t value) {
+  return Rational(mpz_class(static_cast<long>(value)));
+}
 
-Rational uniform(std::int64_t /*head*/, std::int64_t /*key*/) { return 1; }
-Rational arithmetic(std::int64_t head, std::int64_t key) { return whole(head + key + 1); }
-Rational descending(std::int64_t head, std::int64_t key) { return whole(head + 4 - key); }
+Rational uniform(std::int64_t /*head*/, std::int64_t /*key*/) {
+  return 1;
+}
+Rational arithmetic(std::int64_t head, std::int64_t key) {
+  return whole(head + key + 1);
+}
+Rational descending(std::int64_t head, std::int64_t key) {
+  return whole(head + 4 - key);
+}
 Rational powers_of_two(std::int64_t head, std::int64_t key) {
   return whole(std::int64_t{1} << ((head + key) % 4));
 }

@@ -11,7 +11,9 @@ thread_local long current_precision = 128;
 // arb_dot walks raw arb structs, so a Ball must be nothing but one.
 static_assert(sizeof(Ball) == sizeof(arb_struct));
 
-arb_srcptr raw(const Ball* balls) { return balls->get(); }
+arb_srcptr raw(const Ball* balls) {
+  return balls->get();
+}
 
 Rational rational_from_arf(const arf_t value) {
   fmpq_t exact;
@@ -38,12 +40,16 @@ Rational exact_bound(const Ball& ball, Bound bound) {
 
 }  // namespace
 
-long precision_bits() noexcept { return current_precision; }
+long precision_bits() noexcept {
+  return current_precision;
+}
 
 PrecisionScope::PrecisionScope(long bits) noexcept : previous_(current_precision) {
   current_precision = bits;
 }
-PrecisionScope::~PrecisionScope() { current_precision = previous_; }
+PrecisionScope::~PrecisionScope() {
+  current_precision = previous_;
+}
 
 Ball::Ball(const Rational& value) : Ball() {
   fmpq_t exact;
@@ -96,8 +102,12 @@ bool Ball::contains(const Rational& value) const {
   return inside;
 }
 
-Rational Ball::lower() const { return exact_bound(*this, arb_get_lbound_arf); }
-Rational Ball::upper() const { return exact_bound(*this, arb_get_ubound_arf); }
+Rational Ball::lower() const {
+  return exact_bound(*this, arb_get_lbound_arf);
+}
+Rational Ball::upper() const {
+  return exact_bound(*this, arb_get_ubound_arf);
+}
 
 double Ball::lower_double() const {
   if (!is_finite()) return -std::numeric_limits<double>::infinity();
@@ -119,7 +129,9 @@ double Ball::upper_double() const {
   return result;
 }
 
-double Ball::midpoint_double() const { return arf_get_d(arb_midref(value_), ARF_RND_NEAR); }
+double Ball::midpoint_double() const {
+  return arf_get_d(arb_midref(value_), ARF_RND_NEAR);
+}
 
 Ball exp(const Ball& x) {
   Ball result;
@@ -164,7 +176,9 @@ Uncertain less(const Ball& x, const Ball& y) {
   return Uncertain::unknown();
 }
 
-Uncertain less_equal(const Ball& x, const Ball& y) { return !less(y, x); }
+Uncertain less_equal(const Ball& x, const Ball& y) {
+  return !less(y, x);
+}
 
 Ball dot(const Ball* a, const Ball* b, std::size_t count) {
   Ball result;

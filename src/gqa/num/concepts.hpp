@@ -14,7 +14,7 @@ concept OrderedField = std::copyable<T> && requires(T a, const T b) {
   T(0);
   { b + b } -> std::convertible_to<T>;
   { b - b } -> std::convertible_to<T>;
-  { b * b } -> std::convertible_to<T>;
+  { b* b } -> std::convertible_to<T>;
   { b / b } -> std::convertible_to<T>;
   { b < b } -> std::convertible_to<bool>;
   { b == b } -> std::convertible_to<bool>;
@@ -26,7 +26,7 @@ template <class T>
 concept Enclosure = std::copyable<T> && requires(T a, const T b) {
   T(0);
   { b + b } -> std::convertible_to<T>;
-  { b * b } -> std::convertible_to<T>;
+  { b* b } -> std::convertible_to<T>;
   { less(b, b) } -> std::same_as<Uncertain>;
 };
 

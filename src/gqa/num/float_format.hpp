@@ -20,10 +20,10 @@ struct FloatFormat {
   std::string_view name;
   int total_bits;
   int exponent_bits;
-  int precision;        ///< significand bits with the implicit one (binary64: 53)
-  int minimum_exponent; ///< exponent e of the smallest normal number 2^e
-  int maximum_exponent; ///< exponent e of the largest finite number (its binade)
-  bool has_infinity;    ///< false: float8 e4m3fn
+  int precision;         ///< significand bits with the implicit one (binary64: 53)
+  int minimum_exponent;  ///< exponent e of the smallest normal number 2^e
+  int maximum_exponent;  ///< exponent e of the largest finite number (its binade)
+  bool has_infinity;     ///< false: float8 e4m3fn
 
   /// Unit roundoff 2^-precision as a double.
   double unit_roundoff() const;

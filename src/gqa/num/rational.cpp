@@ -121,8 +121,7 @@ Rational parse_rational(std::string_view text, std::string_view where) {
     cursor.take('0');
     cursor.take_either('x', 'X');
   }
-  Rational magnitude =
-      hexadecimal ? parse_hexadecimal(cursor) : parse_decimal_or_fraction(cursor);
+  Rational magnitude = hexadecimal ? parse_hexadecimal(cursor) : parse_decimal_or_fraction(cursor);
   return negative ? Rational(-magnitude) : magnitude;
 }
 
@@ -143,10 +142,16 @@ Rational rational_from_double(double value, std::string_view where) {
   return Rational(value);
 }
 
-std::string to_text(const Rational& value) { return value.get_str(); }
-std::string to_text(const BoostRational& value) { return value.str(); }
+std::string to_text(const Rational& value) {
+  return value.get_str();
+}
+std::string to_text(const BoostRational& value) {
+  return value.str();
+}
 
-Rational power_of_two(long exponent) { return scaled(1, 2, exponent); }
+Rational power_of_two(long exponent) {
+  return scaled(1, 2, exponent);
+}
 
 BoostRational to_boost(const Rational& value) {
   using boost::multiprecision::cpp_int;

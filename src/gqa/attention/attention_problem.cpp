@@ -1,0 +1,163 @@
+#include "gqa/attention/attention_problem.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "gqa/error.hpp"
+
+namespace gqa {
+namespace {
+
+void require_present(const std::shared_ptr<const TypedTensor>& tensor, const char* name) {
+  if (tensor) return;
+  throw InputError("contract.missing_tensor", name, "is needed and absent");
+}
+
+std::int64_t heads_or_zero(const std::optional<std::int64_t>& heads) {
+  return heads.value_or(0);
+}
+
+std::vector<double> finite_or_infinite_values(const std::shared_ptr<const TypedTensor>& tensor,
+                                              const char* name) {
+  Tensor<double> values = decode(*tensor, name);
+  for (const double value : values.data()) {
+    if (std::isnan(value)) {
+      throw InputError("contract.not_a_number", name, "holds NaN");
+    }
+  }
+  return std::move(values.data());
+}
+
+// A float mask: minus infinity hides the key, everything else is added to the score.
+// Hidden entries get bias 0, so that nothing not finite enters the arithmetic.
+void split_float_mask(const TypedTensor& tensor, std::optional<Tensor<double>>& bias,
+                      std::optional<Tensor<char>>& mask) {
+  Tensor<double> values = decode(tensor, "attn_mask");
+  Tensor<char> visible(values.shape(), 1);
+  bool any_hidden = false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values.data()[i] == -std::numeric_limits<double>::infinity()) {
+      visible.data()[i] = 0;
+      values.data()[i] = 0;
+      any_hidden = true;
+    }
+  }
+  // A last axis shorter than the keys hides the rest, which only the mask can say.
+  if (any_hidden || values.shape().back() > 1) mask = std::move(visible);
+  bias = std::move(values);
+}
+
+void read_mask(const ProblemTensors& tensors, std::optional<Tensor<double>>& bias,
+               std::optional<Tensor<char>>& mask) {
+  if (!tensors.attn_mask) return;
+  if (tensors.attn_mask->type == ElementType::boolean) {
+    const Tensor<std::int64_t> flags = decode_integers(*tensors.attn_mask, "attn_mask");
+    std::vector<char> visible;
+    visible.reserve(flags.size());
+    for (const std::int64_t flag : flags.data()) visible.push_back(flag != 0 ? 1 : 0);
+    mask = Tensor<char>(flags.shape(), std::move(visible));
+    return;
+  }
+  if (float_format(tensors.attn_mask->type) == nullptr) {
+    throw InputError("contract.element_type", "attn_mask",
+                     fmt::format("holds {}; a mask is boolean or floating point",
+                                 name(tensors.attn_mask->type)));
+  }
+  split_float_mask(*tensors.attn_mask, bias, mask);
+}
+
+std::optional<std::vector<std::int64_t>> read_lengths(const ProblemTensors& tensors) {
+  if (!tensors.nonpad_kv_seqlen) return std::nullopt;
+  if (tensors.nonpad_kv_seqlen->shape.size() != 1) {
+    throw InputError(
+        "contract.shape_rank", "nonpad_kv_seqlen",
+        fmt::format("shape {} has {} axes; expected 1", to_text(tensors.nonpad_kv_seqlen->shape),
+                    tensors.nonpad_kv_seqlen->shape.size()));
+  }
+  return decode_integers(*tensors.nonpad_kv_seqlen, "nonpad_kv_seqlen").data();
+}
+
+ProblemShapes shapes_of(const AttentionProblem& problem, const ProblemTensors& tensors,
+                        const std::optional<StridedTensor>& past_key,
+                        const std::optional<StridedTensor>& past_value) {
+  ProblemShapes shapes;
+  shapes.query = problem.query.shape();
+  shapes.key = problem.key.current().shape();
+  shapes.value = problem.value.current().shape();
+  if (past_key) shapes.past_key = past_key->shape();
+  if (past_value) shapes.past_value = past_value->shape();
+  if (tensors.attn_mask) shapes.attn_mask = tensors.attn_mask->shape;
+  if (tensors.sink) shapes.sink = tensors.sink->shape;
+  if (tensors.alibi_slopes) shapes.alibi_slopes = tensors.alibi_slopes->shape;
+  if (problem.output) shapes.output = problem.output->shape();
+  return shapes;
+}
+
+// [Hq] or [B, Hq] -> B * Hq values.
+std::vector<double> broadcast_slopes(std::vector<double> slopes, const Dimensions& d) {
+  const auto full = static_cast<std::size_t>(d.batch * d.q_heads);
+  if (slopes.size() == full || slopes.empty()) return slopes;
+  std::vector<double> result;
+  result.reserve(full);
+  for (std::int64_t b = 0; b < d.batch; ++b) {
+    result.insert(result.end(), slopes.begin(), slopes.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& contract) {
+  validate(contract);
+  require_present(tensors.query, "query");
+  require_present(tensors.key, "key");
+  require_present(tensors.value, "value");
+  const auto view = [&](const auto& tensor, const auto& heads, const char* name) {
+    return StridedTensor(tensor, contract.layout, heads_or_zero(heads), name);
+  };
+  // Caches are BHSD whatever the layout of the new rows, as in ONNX Attention.
+  const auto cache = [](const auto& tensor, const char* name) {
+    return tensor ? std::optional(StridedTensor(tensor, Layout::bhsd, 0, name)) : std::nullopt;
+  };
+  std::optional<Tensor<double>> bias;
+  std::optional<Tensor<char>> mask;
+  read_mask(tensors, bias, mask);
+  const auto past_key = cache(tensors.past_key, "past_key");
+  const auto past_value = cache(tensors.past_value, "past_value");
+  AttentionProblem problem{
+      .contract = contract,
+      .query = view(tensors.query, contract.q_num_heads, "query"),
+      .key = History(view(tensors.key, contract.kv_num_heads, "key")),
+      .value = History(view(tensors.value, contract.kv_num_heads, "value")),
+      .bias = std::move(bias),
+      .visibility = Visibility(Contract{}, Dimensions{}),
+  };
+  if (tensors.output) problem.output = view(tensors.output, contract.q_num_heads, "output");
+  const Dimensions d = resolve_dimensions(shapes_of(problem, tensors, past_key, past_value));
+  if (past_key) {
+    problem.key = History(*past_key, problem.key.current());
+    problem.value = History(*past_value, problem.value.current());
+  }
+  problem.dimensions = d;
+  problem.head_map = resolve_head_map(contract.head_map, d.q_heads, d.kv_heads);
+  problem.visibility = Visibility(contract, d, read_lengths(tensors), std::move(mask));
+  if (tensors.sink) problem.sink = finite_or_infinite_values(tensors.sink, "sink");
+  if (tensors.alibi_slopes) {
+    problem.alibi_slopes =
+        broadcast_slopes(finite_or_infinite_values(tensors.alibi_slopes, "alibi_slopes"), d);
+  }
+  return problem;
+}
+
+Ball AttentionProblem::scale_ball() const {
+  if (contract.scale) return Ball(*contract.scale);
+  return Ball(1) / sqrt(Ball(static_cast<int>(dimensions.key_size)));
+}
+
+double AttentionProblem::scale_double() const {
+  if (contract.scale) return Ball(*contract.scale).midpoint_double();
+  return 1.0 / std::sqrt(static_cast<double>(dimensions.key_size));
+}
+
+}  // namespace gqa

@@ -1,0 +1,104 @@
+#include "gqa/attention/strided_tensor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "gqa/error.hpp"
+
+namespace gqa {
+namespace {
+
+void require_rank(const Shape& shape, std::size_t rank, Layout layout, const std::string& where) {
+  if (shape.size() == rank) return;
+  throw InputError("contract.shape_rank", where,
+                   fmt::format("shape {} has {} axes; layout {} has {}", to_text(shape),
+                               shape.size(), name(layout), rank));
+}
+
+// Heads folded into the last axis: [B, S, H * D].
+std::int64_t folded_width(const Shape& shape, std::int64_t heads, const std::string& where) {
+  if (heads <= 0) {
+    throw InputError("contract.layout_heads", where,
+                     "layout BSH folds the heads into the last axis and needs the head counts");
+  }
+  if (shape[2] % heads != 0) {
+    throw InputError(
+        "contract.layout_width", where,
+        fmt::format("the last axis of {} is not a multiple of {} heads", to_text(shape), heads));
+  }
+  return shape[2] / heads;
+}
+
+}  // namespace
+
+StridedTensor::StridedTensor(std::shared_ptr<const TypedTensor> tensor, Layout layout,
+                             std::int64_t heads, const std::string& where)
+    : tensor_(std::move(tensor)) {
+  if (float_format(tensor_->type) == nullptr) {
+    throw InputError(
+        "contract.element_type", where,
+        fmt::format("holds {}; a floating-point type is needed", gqa::name(tensor_->type)));
+  }
+  const Shape& s = tensor_->shape;
+  require_rank(s, layout == Layout::bsh || layout == Layout::thd ? 3 : 4, layout, where);
+  switch (layout) {
+    case Layout::bhsd:
+      shape_ = s;
+      strides_ = {s[1] * s[2] * s[3], s[2] * s[3], s[3], 1};
+      break;
+    case Layout::bshd:
+      shape_ = {s[0], s[2], s[1], s[3]};
+      strides_ = {s[1] * s[2] * s[3], s[3], s[2] * s[3], 1};
+      break;
+    case Layout::sbhd:
+      shape_ = {s[1], s[2], s[0], s[3]};
+      strides_ = {s[2] * s[3], s[3], s[1] * s[2] * s[3], 1};
+      break;
+    case Layout::bsh: {
+      const std::int64_t width = folded_width(s, heads, where);
+      shape_ = {s[0], heads, s[1], width};
+      strides_ = {s[1] * s[2], width, s[2], 1};
+      break;
+    }
+    case Layout::thd:  // one batch entry; documents are cut by the caller
+      shape_ = {1, s[1], s[0], s[2]};
+      strides_ = {0, s[2], s[1] * s[2], 1};
+      break;
+  }
+}
+
+void StridedTensor::read_rows(std::int64_t b, std::int64_t h, std::int64_t begin, std::int64_t end,
+                              double* to, std::size_t row_stride) const {
+  const auto width = static_cast<std::size_t>(shape_[3]);
+  const FloatFormat& elements = format();
+  for (std::int64_t s = begin; s < end; ++s, to += row_stride) {
+    const std::size_t first = index(b, h, s, 0);
+    if (tensor_->type == ElementType::binary64) {
+      std::memcpy(to, tensor_->bytes.data() + first * sizeof(double), width * sizeof(double));
+    } else if (tensor_->type == ElementType::binary32) {
+      const std::byte* from = tensor_->bytes.data() + first * sizeof(float);
+      for (std::size_t d = 0; d < width; ++d) {
+        float element = 0;
+        std::memcpy(&element, from + d * sizeof(float), sizeof(float));
+        to[d] = static_cast<double>(element);
+      }
+    } else {
+      for (std::size_t d = 0; d < width; ++d) to[d] = decode(elements, tensor_->bits(first + d));
+    }
+  }
+}
+
+void History::read_rows(std::int64_t b, std::int64_t h, std::int64_t begin, std::int64_t end,
+                        double* to, std::size_t row_stride) const {
+  const std::int64_t split = std::clamp(past_rows_, begin, end);
+  if (begin < split) past_.read_rows(b, h, begin, split, to, row_stride);
+  if (split < end) {
+    current_.read_rows(b, h, split - past_rows_, end - past_rows_,
+                       to + static_cast<std::size_t>(split - begin) * row_stride, row_stride);
+  }
+}
+
+}  // namespace gqa
