@@ -91,6 +91,7 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   void write(std::span<const std::byte> bytes) {
+    if (bytes.empty()) return;  // fwrite must not be given a null pointer
     if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) {
       fail("file.unwritable", target_, system_reason(errno));
     }
