@@ -30,7 +30,7 @@ struct RowOperands {
   std::span<const typename N::Score> bias;          ///< [S] or empty: added after softcap
   const typename N::Score* shift = nullptr;         ///< added to every score of the row
   const typename N::Score* sink = nullptr;          ///< logit without a value
-  std::span<const typename N::Strength> strengths;  ///< [S] or empty: stipulated exp(score)
+  std::span<const typename N::Strength> strengths;  ///< [S] or empty: exp(score) without bias
   std::span<const std::size_t> visible;             ///< ascending visible keys
 };
 
@@ -43,6 +43,15 @@ struct RowResult {
   bool empty = false;                         ///< no visible key
 };
 
+/// What bias and shift add to the score of key j; nullopt if neither is there.
+template <class N>
+std::optional<typename N::Score> added_score(const RowOperands<N>& row, std::size_t j) {
+  if (row.bias.empty()) {
+    return row.shift == nullptr ? std::nullopt : std::optional(*row.shift);
+  }
+  return row.shift == nullptr ? row.bias[j] : row.bias[j] + *row.shift;
+}
+
 /// Scores of the visible keys: scale, softcap, bias, in this order.
 template <class N>
 std::vector<typename N::Score> row_scores(const RowOperands<N>& row, std::size_t keys) {
@@ -51,8 +60,7 @@ std::vector<typename N::Score> row_scores(const RowOperands<N>& row, std::size_t
     typename N::Score score = N::dot(row.query, row.key.row(j));
     if (row.scale != nullptr) score = score * *row.scale;
     if (row.softcap != nullptr) score = N::softcapped(score, *row.softcap);
-    if (!row.bias.empty()) score = score + row.bias[j];
-    if (row.shift != nullptr) score = score + *row.shift;
+    if (const auto added = added_score(row, j)) score = score + *added;
     scores[j] = score;
   }
   return scores;
@@ -79,7 +87,12 @@ RowResult<N> attend_row(const RowOperands<N>& row, std::size_t keys, std::size_t
     }
     if (row.sink != nullptr) sink_strength = N::strength(*row.sink, shift);
   } else {
-    for (const std::size_t j : row.visible) strengths[j] = row.strengths[j];
+    for (const std::size_t j : row.visible) {
+      strengths[j] = row.strengths[j];
+      if (const auto added = added_score(row, j)) {
+        strengths[j] = strengths[j] * N::strength(*added, typename N::Score());
+      }
+    }
     if (row.sink != nullptr) sink_strength = N::strength(*row.sink, typename N::Score());
   }
   Strength total(sink_strength);

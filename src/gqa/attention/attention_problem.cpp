@@ -125,14 +125,12 @@ AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& con
   read_mask(tensors, bias, mask);
   const auto past_key = cache(tensors.past_key, "past_key");
   const auto past_value = cache(tensors.past_value, "past_value");
-  AttentionProblem problem{
-      .contract = contract,
-      .query = view(tensors.query, contract.q_num_heads, "query"),
-      .key = History(view(tensors.key, contract.kv_num_heads, "key")),
-      .value = History(view(tensors.value, contract.kv_num_heads, "value")),
-      .bias = std::move(bias),
-      .visibility = Visibility(Contract{}, Dimensions{}),
-  };
+  AttentionProblem problem;
+  problem.contract = contract;
+  problem.query = view(tensors.query, contract.q_num_heads, "query");
+  problem.key = History(view(tensors.key, contract.kv_num_heads, "key"));
+  problem.value = History(view(tensors.value, contract.kv_num_heads, "value"));
+  problem.bias = std::move(bias);
   if (tensors.output) problem.output = view(tensors.output, contract.q_num_heads, "output");
   const Dimensions d = resolve_dimensions(shapes_of(problem, tensors, past_key, past_value));
   if (past_key) {

@@ -135,6 +135,16 @@ Rational underflow_unit() {
 
 }  // namespace
 
+void CrossCheck::merge(const CrossCheck& other) {
+  if (other.max_error > max_error || elements == 0) {
+    max_error = other.max_error;
+    tolerance = other.tolerance;
+  }
+  within = (elements == 0 || within) && other.within;
+  max_ratio = std::max(max_ratio, other.max_ratio);
+  elements += other.elements;
+}
+
 std::string_view name(CheckFormat format) {
   switch (format) {
     case CheckFormat::binary64:
@@ -256,18 +266,17 @@ CrossCheck compare_with_exact(const Tensor<T>& output, const Tensor<Rational>& e
     }
     const Rational error = abs(Rational(exact_value(output.data()[i]) - exact.data()[i]));
     within = within && error <= tolerance.data()[i];
-    check.max_error = std::max(check.max_error, Ball(error).upper_double());
+    const double magnitude_of_error = Ball(error).upper_double();
+    const double allowed = Ball(tolerance.data()[i]).upper_double();
+    if (magnitude_of_error > check.max_error || check.tolerance == 0) {
+      check.max_error = magnitude_of_error;
+      check.tolerance = allowed;
+    }
     if (error == 0) continue;
     const double ratio = tolerance.data()[i] == 0
                              ? std::numeric_limits<double>::infinity()
                              : Ball(Rational(error / tolerance.data()[i])).upper_double();
-    if (ratio > check.max_ratio || check.tolerance == 0) {
-      check.tolerance = Ball(tolerance.data()[i]).upper_double();
-    }
     check.max_ratio = std::max(check.max_ratio, ratio);
-  }
-  if (check.tolerance == 0 && !tolerance.empty()) {
-    check.tolerance = Ball(tolerance.data().front()).upper_double();
   }
   check.within = within;
   return check;

@@ -59,8 +59,7 @@ void read_scores(const json& document, Problem<GmpNumbers>& problem) {
     throw InputError("fixture.missing_field", "scaled_query",
                      "state the scores by scaled_query and key, strengths, or equal_scores");
   }
-  const bool shifted = document.contains("bias") || document.contains("score_shift");
-  if (ways > 1 || (by_strengths && shifted) || (!by_query && document.contains("key"))) {
+  if (ways > 1 || (!by_query && document.contains("key"))) {
     throw InputError("fixture.scores_stated_twice", "scaled_query",
                      "the scores are stated in more than one way");
   }

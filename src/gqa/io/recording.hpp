@@ -1,0 +1,26 @@
+// A recorded attention problem: tensors by name, and the contract the file declares.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "gqa/attention/attention_problem.hpp"
+#include "gqa/attention/contract.hpp"
+
+namespace gqa {
+
+struct Recording {
+  std::string path;
+  ProblemTensors tensors;
+  Contract contract;
+};
+
+/// Reads a .safetensors file: tensors named as in CONTRACT (also q, k, v, o), the contract
+/// from the metadata key "attention" (a JSON object), if there is one.
+///
+/// Errors: those of read_safetensors; InputError "recording.unknown_tensor",
+/// "recording.tensor_stated_twice" (q and query), those of read_contract, each at the
+/// file and field.
+Recording read_recording(const std::filesystem::path& path);
+
+}  // namespace gqa
