@@ -7,6 +7,7 @@
 
 #include "command.hpp"
 #include "gqa/error.hpp"
+#include "gqa/num/limb_pool.hpp"
 #include "gqa/version.hpp"
 
 namespace gqa::program {
@@ -39,6 +40,7 @@ ExitStatus run(int argc, char** argv) {
 }  // namespace gqa::program
 
 int main(int argc, char** argv) {
+  gqa::use_limb_pool();
   try {
     return gqa::program::run(argc, argv);
   } catch (const gqa::InputError& error) {

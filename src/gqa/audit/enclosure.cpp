@@ -102,8 +102,8 @@ std::vector<Ball> EnclosureReader::bias_row(std::int64_t head, std::int64_t row,
   return bias;
 }
 
-RowResult<BallNumbers> EnclosureReader::row(std::int64_t head, std::int64_t row,
-                                            const std::vector<std::size_t>& visible) const {
+EnclosureReader::Row EnclosureReader::row(std::int64_t head, std::int64_t row,
+                                          const std::vector<std::size_t>& visible) const {
   const std::vector<double> query = read_query(problem_, batch_, head, row);
   const std::vector<Ball> query_balls(query.begin(), query.end());
   const std::vector<Ball> bias = bias_row(head, row, visible);
@@ -125,12 +125,20 @@ RowResult<BallNumbers> EnclosureReader::row(std::int64_t head, std::int64_t row,
     sink = Ball((*problem_.sink)[static_cast<std::size_t>(head)]);
     operands.sink = &*sink;
   }
-  return attend_row(operands, keys, value_size);
+  Row owned;
+  owned.output.resize(value_size);
+  owned.weights.resize(keys);
+  RowResult<BallNumbers> result;
+  result.output = owned.output;
+  result.weights = owned.weights;
+  attend_row(operands, keys, result);
+  owned.scores = std::move(result.scores);
+  return owned;
 }
 
 RowRounding EnclosureReader::rounding(std::int64_t head, std::int64_t row,
                                       const std::vector<std::size_t>& visible,
-                                      const RowResult<BallNumbers>& result) const {
+                                      const Row& result) const {
   const std::vector<double> query = read_query(problem_, batch_, head, row);
   const std::vector<Ball> query_balls(query.begin(), query.end());
   RowRounding rounding;

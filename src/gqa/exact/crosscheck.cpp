@@ -170,11 +170,11 @@ Tensor<T> converted(const Tensor<From>& from, Enclose&& enclosed) {
 
 // One-hot keys [B, Hkv, S, S]: key j reads coordinate j of the query.
 template <class T>
-Tensor<T> one_hot_keys(const Shape& key) {
-  Tensor<T> keys({key[0], key[1], key[2], key[2]}, T(0));
-  for (std::int64_t b = 0; b < key[0]; ++b) {
-    for (std::int64_t g = 0; g < key[1]; ++g) {
-      for (std::size_t j = 0; j < static_cast<std::size_t>(key[2]); ++j) {
+Tensor<T> one_hot_keys(const Shape& value) {
+  Tensor<T> keys({value[0], value[1], value[2], value[2]}, T(0));
+  for (std::int64_t b = 0; b < value[0]; ++b) {
+    for (std::int64_t g = 0; g < value[1]; ++g) {
+      for (std::size_t j = 0; j < static_cast<std::size_t>(value[2]); ++j) {
         keys.matrix(b, g)(j, j) = T(1);
       }
     }
@@ -199,7 +199,7 @@ Problem<RealNumbers<T>> real_path_problem(const Problem<GmpNumbers>& exact) {
     const Ball root = gqa::sqrt(Ball(static_cast<int>(exact.value.extent(2))));
     real.query =
         converted<T>(*exact.strengths, [&](const Rational& a) { return log(Ball(a)) * root; });
-    real.key = one_hot_keys<T>(exact.key.shape());
+    real.key = one_hot_keys<T>(exact.value.shape());
   } else {
     const Ball root = gqa::sqrt(Ball(static_cast<int>(exact.query.extent(3))));
     real.query = converted<T>(exact.query, [&](const LogRational& q) { return enclose(q) * root; });

@@ -72,13 +72,6 @@ void read_scores(const json& document, Problem<GmpNumbers>& problem) {
   } else if (by_strengths) {
     problem.strengths =
         nested_tensor<Rational>(document["strengths"], 4, "strengths", exact_strength);
-    const Shape& s = problem.strengths->shape();
-    if (s[0] != value[0] || s[3] != value[2]) {
-      throw InputError("contract.shape_mismatch", "strengths",
-                       fmt::format("shape {} does not fit values {}", to_text(s), to_text(value)));
-    }
-    problem.query = Tensor<LogRational>({s[0], s[1], s[2], 1});
-    problem.key = Tensor<Rational>(blank_key, Rational(0));
   } else {
     const json& counts = document["equal_scores"];
     require_known_fields(counts, {"query_heads", "queries"}, "equal_scores");
@@ -100,7 +93,7 @@ void require_row_shape(const Shape& shape, const Shape& expected, const char* fi
 }
 
 void read_optional_operands(const json& document, Problem<GmpNumbers>& problem) {
-  const Shape& query = problem.query.shape();
+  const Shape& query = problem.strengths ? problem.strengths->shape() : problem.query.shape();
   const std::int64_t keys = problem.value.extent(2);
   if (document.contains("score_shift")) {
     auto shift =
