@@ -145,6 +145,11 @@ Ball log(const Ball& x) {
 }
 Ball sqrt(const Ball& x) {
   Ball result;
+  // arb_sqrtpos takes a negative number for a zero that was rounded.
+  if (arb_is_negative(x.get()) != 0) {
+    arb_indeterminate(result.get());
+    return result;
+  }
   arb_sqrtpos(result.get(), x.get(), current_precision);
   return result;
 }

@@ -34,7 +34,8 @@ class PrecisionScope {
 ///
 /// Result: every operation encloses: if x is in X and y in Y then f(x, y) is in
 /// f(X, Y), at the thread's `precision_bits()`. What is undefined (division by a
-/// ball that contains zero, the logarithm of one) gives a ball that is not finite.
+/// ball that contains zero, the logarithm of one, the square root of a ball below
+/// zero) gives a ball that is not finite.
 /// Source: Johansson, "Arb: efficient arbitrary-precision midpoint-radius interval
 /// arithmetic", IEEE Trans. Comput. 66 (2017).
 class Ball {
