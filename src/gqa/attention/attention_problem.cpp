@@ -44,7 +44,9 @@ void split_float_mask(const TypedTensor& tensor, std::optional<Tensor<double>>& 
     }
   }
   // A last axis shorter than the keys hides the rest, which only the mask can say.
-  if (any_hidden || values.shape().back() > 1) mask = std::move(visible);
+  // (A mask without any axis is refused with the other shapes.)
+  const bool may_be_short = !values.shape().empty() && values.shape().back() > 1;
+  if (any_hidden || may_be_short) mask = std::move(visible);
   bias = std::move(values);
 }
 
