@@ -96,6 +96,13 @@ ProblemShapes shapes_of(const AttentionProblem& problem, const ProblemTensors& t
   return shapes;
 }
 
+void require_head_count(const std::optional<std::int64_t>& declared, std::int64_t found,
+                        const char* field) {
+  if (!declared || *declared == found) return;
+  throw InputError("contract.head_count", field,
+                   fmt::format("{} heads are declared; the tensors have {}", *declared, found));
+}
+
 // [Hq] or [B, Hq] -> B * Hq values.
 std::vector<double> broadcast_slopes(std::vector<double> slopes, const Dimensions& d) {
   const auto full = static_cast<std::size_t>(d.batch * d.q_heads);
@@ -135,6 +142,8 @@ AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& con
   problem.bias = std::move(bias);
   if (tensors.output) problem.output = view(tensors.output, contract.q_num_heads, "output");
   const Dimensions d = resolve_dimensions(shapes_of(problem, tensors, past_key, past_value));
+  require_head_count(contract.q_num_heads, d.q_heads, "q_num_heads");
+  require_head_count(contract.kv_num_heads, d.kv_heads, "kv_num_heads");
   if (past_key) {
     problem.key = History(*past_key, problem.key.current());
     problem.value = History(*past_value, problem.value.current());
