@@ -1,5 +1,8 @@
 #include "gqa/exact/json_fields.hpp"
 
+#include <cstdint>
+#include <limits>
+
 namespace gqa {
 
 using nlohmann::json;
@@ -37,7 +40,11 @@ std::string string_field(const json& value, const std::string& where) {
 }
 
 std::int64_t integer_field(const json& value, const std::string& where) {
-  if (!value.is_number_integer()) wrong_field_type(value, where, "an integer");
+  // Beyond 2^63 - 1 the library would wrap around to a negative number.
+  const bool fits = value.is_number_integer() &&
+                    (!value.is_number_unsigned() ||
+                     value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
+  if (!fits) wrong_field_type(value, where, "an integer");
   return value.get<std::int64_t>();
 }
 
