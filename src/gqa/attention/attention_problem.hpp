@@ -54,8 +54,9 @@ struct AttentionProblem {
 /// Builds and validates a problem.
 ///
 /// Errors: InputError at the tensor's or field's name: "contract.missing_tensor",
-/// "contract.element_type", and those of validate, StridedTensor, resolve_dimensions,
-/// resolve_head_map and Visibility.
+/// "contract.element_type", "contract.head_count" (declared heads that the tensors
+/// contradict), "contract.not_a_number" (in a sink or slope), and those of validate,
+/// StridedTensor, resolve_dimensions, resolve_head_map and Visibility.
 AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& contract);
 
 }  // namespace gqa

@@ -127,20 +127,18 @@ struct RealNumbers {
   /// The largest visible score (any shift is exact in mathematics). For balls the
   /// midpoints decide: an exact shift widens nothing.
   static T shift(std::span<const T> scores, std::span<const std::size_t> rows, const T* sink) {
+    const T* largest = sink != nullptr ? sink : &scores[rows.front()];
+    for (const std::size_t row : rows) {
+      if constexpr (std::is_same_v<T, Ball>) {
+        if (midpoint_less(*largest, scores[row])) largest = &scores[row];
+      } else {
+        if (*largest < scores[row]) largest = &scores[row];
+      }
+    }
     if constexpr (std::is_same_v<T, Ball>) {
-      double largest =
-          sink != nullptr ? sink->midpoint_double() : scores[rows.front()].midpoint_double();
-      for (const std::size_t row : rows) {
-        const double midpoint = scores[row].midpoint_double();
-        if (midpoint > largest) largest = midpoint;
-      }
-      return Ball(largest);
+      return largest->midpoint();
     } else {
-      T largest = sink != nullptr ? *sink : scores[rows.front()];
-      for (const std::size_t row : rows) {
-        if (largest < scores[row]) largest = scores[row];
-      }
-      return largest;
+      return *largest;
     }
   }
 

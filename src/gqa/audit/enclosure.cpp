@@ -78,6 +78,11 @@ bool EnclosureReader::is_finite(std::int64_t head, std::int64_t row,
   if (problem_.sink && !std::isfinite((*problem_.sink)[static_cast<std::size_t>(head)])) {
     return false;
   }
+  if (problem_.alibi_slopes &&
+      !std::isfinite((
+          *problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))])) {
+    return false;
+  }
   return std::ranges::all_of(query, [](double q) { return std::isfinite(q); }) &&
          std::ranges::all_of(visible, [this, head, row](std::size_t j) {
            return key_finite_[j] != 0 && std::isfinite(mask_bias(problem_, batch_, head, row, j));

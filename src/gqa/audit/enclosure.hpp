@@ -21,7 +21,8 @@ class EnclosureReader {
   /// What is visible to a row, ascending.
   std::vector<std::size_t> visible(std::int64_t head, std::int64_t row) const;
 
-  /// Do the query row and all visible keys and values hold finite numbers? If not, the
+  /// Do the query row, all visible keys and values, sink, slope and bias hold finite
+  /// numbers? If not, the
   /// contract gives no number and nothing below may be asked.
   bool is_finite(std::int64_t head, std::int64_t row,
                  const std::vector<std::size_t>& visible) const;

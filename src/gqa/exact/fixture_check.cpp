@@ -51,6 +51,7 @@ class Checker {
       report_.is_nan.push_back(rule_of(problem, result_, i) == ElementRule::nan ? 1 : 0);
     }
     if (!fixture_.output) fail("no expected output is stated");
+    if (result_.output.empty()) fail("the output has no element: nothing was checked");
     if (fixture_.output) expect_tensor(problem, result_, *fixture_.output, "output");
     check_weights();
     check_head_map();

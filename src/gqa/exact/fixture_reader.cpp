@@ -133,7 +133,7 @@ void read_expectations(const json& document, Fixture& fixture) {
   }
   if (expect.contains("empty_rows")) {
     fixture.empty_rows.emplace();
-    for (const json& row : expect["empty_rows"]) {
+    for (const json& row : list_field(expect["empty_rows"], "expect: empty_rows")) {
       fixture.empty_rows->push_back(integer_list(row, "expect: empty_rows"));
     }
   }
@@ -146,7 +146,7 @@ HeadMap head_map_field(const json& value, const std::string& where) {
 
 void read_comparisons(const json& document, Fixture& fixture) {
   if (!document.contains("compare")) return;
-  for (const json& entry : document["compare"]) {
+  for (const json& entry : list_field(document["compare"], "compare")) {
     require_known_fields(entry, {"head_map", "changed_heads", "output"}, "compare");
     MapComparison comparison;
     comparison.head_map =
@@ -163,7 +163,7 @@ void read_comparisons(const json& document, Fixture& fixture) {
 std::vector<HeadPair> head_pairs(const json& document, const char* field) {
   std::vector<HeadPair> pairs;
   if (!document.contains(field)) return pairs;
-  for (const json& entry : document[field]) {
+  for (const json& entry : list_field(document[field], field)) {
     const auto pair = integer_list(entry, field);
     if (pair.size() != 2) wrong_field_type(entry, field, "a pair of query heads");
     pairs.emplace_back(pair[0], pair[1]);
@@ -196,7 +196,7 @@ void read_segment(const json& document, Fixture& fixture) {
   const auto numbers = [](const json& value, const char* where) {
     return nested_tensor<Rational>(value, 1, where, exact_number).data();
   };
-  for (const json& entry : document["segment"]) {
+  for (const json& entry : list_field(document["segment"], "segment")) {
     require_known_fields(entry, {"point", "attainable", "weights"}, "segment");
     SegmentExpectation expected;
     expected.point = numbers(required_field(entry, "point", "segment"), "segment: point");
