@@ -130,9 +130,9 @@ class LiteralReader {
     skip_spaces();
     if (text_.substr(at_) != "\n") fail("spaces and one newline up to the end of the header");
   }
-  bool at_quote() {
+  bool at(char c) {
     skip_spaces();
-    return at_ < text_.size() && (text_[at_] == '\'' || text_[at_] == '"');
+    return at_ < text_.size() && text_[at_] == c;
   }
 
  private:
@@ -184,9 +184,9 @@ void read_descr(std::string_view descr, NpyHeader& header, const std::string& wh
 void read_value(LiteralReader& reader, std::string_view key, NpyHeader& header,
                 const std::string& where) {
   if (key == "descr") {
-    if (!reader.at_quote()) {
+    if (reader.at('[')) {
       throw InputError("npy.unknown_dtype", where + ": descr",
-                       "is not a string; structured dtypes are not supported");
+                       "is a list; structured dtypes are not supported");
     }
     read_descr(reader.quoted("a quoted dtype"), header, where + ": descr");
   } else if (key == "fortran_order") {

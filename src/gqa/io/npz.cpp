@@ -4,7 +4,6 @@
 #include <zip.h>
 
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "gqa/error.hpp"
@@ -42,10 +41,12 @@ Archive open_archive(std::span<const std::byte> bytes, const std::string& where)
                        ? nullptr
                        : zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
   const std::string reason = zip_error_strerror(&error);
+  const bool duplicate = zip_error_code_zip(&error) == ZIP_ER_EXISTS;
   zip_error_fini(&error);
   if (archive == nullptr) {
     // Opening takes over the source only if it succeeds.
     if (source != nullptr) zip_source_free(source);
+    if (duplicate) throw InputError("npz.duplicate_name", where, "the archive has a name twice");
     throw InputError("npz.not_a_zip", where,
                      fmt::format("{} bytes that are not a zip archive: {}", bytes.size(), reason));
   }
@@ -62,8 +63,9 @@ std::string tensor_name(std::string_view file_name, const std::string& where) {
 }
 
 void check_size(const Entry& entry, bool deflated) {
-  const bool plausible = deflated ? entry.size / largest_deflate_ratio <= entry.compressed_size
-                                  : entry.size == entry.compressed_size;
+  const bool plausible =
+      deflated ? entry.size == 0 || (entry.size - 1) / largest_deflate_ratio < entry.compressed_size
+               : entry.size == entry.compressed_size;
   if (plausible) return;
   throw InputError(
       "npz.implausible_size", entry.where,
@@ -102,16 +104,12 @@ Entry describe_entry(zip_t* archive, zip_uint64_t index, const std::string& wher
 std::vector<Entry> describe_entries(zip_t* archive, std::uint64_t file_size,
                                     const std::string& where) {
   const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(archive, 0));
-  if (count == 0) throw InputError("npz.empty", where, "the archive has no entries");
+  if (count == 0) throw InputError("npz.empty", where, "is empty, or an archive without entries");
   std::vector<Entry> entries;
-  std::set<std::string> names;
   std::uint64_t compressed_left = file_size;
   std::uint64_t content_left = max_npz_content(file_size);
   for (zip_uint64_t index = 0; index < count; ++index) {
     Entry entry = describe_entry(archive, index, where);
-    if (!names.insert(entry.name).second) {
-      throw InputError("npz.duplicate_name", entry.where, "the archive has the name twice");
-    }
     if (entry.compressed_size > compressed_left) {
       throw InputError("npz.overlap", entry.where,
                        fmt::format("{} compressed bytes, together with the entries before it, are "

@@ -23,8 +23,9 @@ constexpr std::uint64_t max_npz_content(std::uint64_t file_size) {
 /// declared sizes is ever unpacked.
 ///
 /// Errors, all InputError, at `where` or `where: entry NAME`:
-/// - "npz.not_a_zip": no consistent zip directory; "npz.empty": no entries
-/// - "npz.bad_name": not NAME.npy, or with a directory; "npz.duplicate_name"
+/// - "npz.not_a_zip": no consistent zip directory; "npz.empty": no entries;
+///   "npz.duplicate_name"
+/// - "npz.bad_name": not NAME.npy, or with a directory
 /// - "npz.unsupported_entry": encrypted, or of another compression method
 /// - "npz.implausible_size": a declared size that the compressed bytes cannot give
 /// - "npz.overlap": the entries' compressed bytes exceed the file
