@@ -12,6 +12,7 @@
 #include "gqa/error.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/io/json.hpp"
+#include "gqa/io/protobuf_reader.hpp"
 
 namespace gqa {
 namespace {

@@ -7,9 +7,10 @@
 #include <string>
 
 #include "gqa/attention/typed_tensor.hpp"
-#include "gqa/io/protobuf_reader.hpp"
 
 namespace gqa {
+
+class ProtobufReader;
 
 struct OnnxTensor {
   std::string name;  ///< may be empty
