@@ -16,7 +16,7 @@
 namespace gqa {
 namespace {
 
-std::string plain_domain(std::string domain) {
+std::string plain_domain(const std::string& domain) {
   return domain == "ai.onnx" ? "" : domain;
 }
 

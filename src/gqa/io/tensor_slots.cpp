@@ -52,7 +52,7 @@ int read_mode(const TypedTensor& tensor, const std::string& where) {
 
 }  // namespace
 
-ProblemTensors assign_tensors(std::map<std::string, TypedTensor> tensors,
+ProblemTensors assign_tensors(std::map<std::string, TypedTensor>&& tensors,
                               const std::string& where) {
   ProblemTensors result;
   for (auto& [name, tensor] : tensors) {

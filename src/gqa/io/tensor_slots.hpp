@@ -14,6 +14,7 @@ namespace gqa {
 ///
 /// Errors: InputError at `where: NAME`: "recording.unknown_tensor",
 /// "recording.tensor_stated_twice" (q and query), "recording.qk_matmul_output_mode".
-ProblemTensors assign_tensors(std::map<std::string, TypedTensor> tensors, const std::string& where);
+ProblemTensors assign_tensors(std::map<std::string, TypedTensor>&& tensors,
+                              const std::string& where);
 
 }  // namespace gqa
