@@ -24,6 +24,12 @@ struct ProblemTensors {
   std::shared_ptr<const TypedTensor> nonpad_kv_seqlen;
   std::shared_ptr<const TypedTensor> sink;
   std::shared_ptr<const TypedTensor> alibi_slopes;
+  // Further outputs, audited where they are there; in the layouts that CONTRACT states.
+  std::shared_ptr<const TypedTensor> present_key;
+  std::shared_ptr<const TypedTensor> present_value;
+  std::shared_ptr<const TypedTensor> qk_matmul_output;
+  std::shared_ptr<const TypedTensor> lse;
+  int qk_matmul_output_mode = 0;  ///< 0 scaled scores, 1 after softcap, 2 after bias, 3 weights
 };
 
 /// Operands in BHSD order, checked against each other and the contract.

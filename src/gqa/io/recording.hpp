@@ -15,12 +15,11 @@ struct Recording {
   Contract contract;
 };
 
-/// Reads a .safetensors file: tensors named as in CONTRACT (also q, k, v, o), the contract
-/// from the metadata key "attention" (a JSON object), if there is one.
+/// Reads a .safetensors file: tensors as assign_tensors takes them, the contract from the
+/// metadata key "attention" (a JSON object), if there is one.
 ///
-/// Errors: those of read_safetensors; InputError "recording.unknown_tensor",
-/// "recording.tensor_stated_twice" (q and query), those of read_contract, each at the
-/// file and field.
+/// Errors: those of read_safetensors, of assign_tensors and of read_contract, each at the
+/// file and field. Other kinds: see read_recordings.
 Recording read_recording(const std::filesystem::path& path);
 
 }  // namespace gqa
