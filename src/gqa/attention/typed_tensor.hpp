@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@
 
 namespace gqa {
 
+// g++ takes a scoped enumerator for a shadow of the namespace's name.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 /// What the bits of an element mean.
 enum class ElementType {
   binary64,
@@ -26,6 +30,7 @@ enum class ElementType {
   int32,
   int64,
 };
+#pragma GCC diagnostic pop
 
 /// "binary32", "bool", "int64", ...
 std::string_view name(ElementType type);
@@ -42,17 +47,18 @@ struct TypedTensor {
   std::vector<std::byte> bytes;
 
   std::size_t size() const { return bytes.size() / element_size(type); }
-  /// The bits of one element, zero-extended.
+  /// The bits of one element, zero-extended. Precondition: index < size().
   std::uint64_t bits(std::size_t index) const;
 };
 
 /// The exact values of a floating-point tensor; every supported format is a
 /// subset of binary64, NaN and infinities included.
-/// Errors: InputError "tensor.not_floating_point".
+/// Errors: InputError "tensor.not_floating_point"; "tensor.size_mismatch" if the
+/// invariant of TypedTensor is broken.
 Tensor<double> decode(const TypedTensor& tensor, const std::string& where = "tensor");
 
 /// The values of an integer or boolean tensor (boolean: any non-zero byte is 1).
-/// Errors: InputError "tensor.not_integer".
+/// Errors: InputError "tensor.not_integer", "tensor.size_mismatch".
 Tensor<std::int64_t> decode_integers(const TypedTensor& tensor,
                                      const std::string& where = "tensor");
 

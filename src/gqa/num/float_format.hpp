@@ -46,14 +46,15 @@ enum class Overflow { to_infinity, saturate };
 
 /// The exact value of a bit pattern as a binary64, which holds every value of
 /// every format above; NaN and infinities come out as such, the sign of zero is
-/// kept. Bits above total_bits must be zero.
+/// kept. Precondition: bits above total_bits are zero.
 double decode(const FloatFormat& format, std::uint64_t bits);
 
-/// The bit pattern of a value that the format represents exactly (NaN: a quiet one).
-/// nullopt if it does not.
+/// The bit pattern of a value that the format represents exactly (any NaN: the
+/// positive quiet one without payload). nullopt if it does not.
 std::optional<std::uint64_t> encode_exact(const FloatFormat& format, double value);
 
-/// Rounds to nearest, ties to even. Zero gives +0; a tiny negative value gives -0.
+/// Rounds to nearest, ties to even. Zero gives +0; a tiny negative value gives -0;
+/// what overflows keeps its sign, also as a NaN.
 std::uint64_t round_to_nearest_even(const FloatFormat& format, const Rational& value,
                                     Overflow overflow = Overflow::to_infinity);
 
@@ -73,12 +74,14 @@ long ulp_exponent(const FloatFormat& format, const Rational& value);
 /// 2^ulp_exponent. Exact.
 Rational ulp(const FloatFormat& format, const Rational& value);
 
-/// The exponents of the ulp at the ball's end of smaller and of larger magnitude;
-/// equal unless the ball straddles a binade. Precondition: value.is_finite().
+/// Exponents with smallest <= ulp_exponent(x) <= largest for every x in a ball:
+/// those at the ends of smaller and of larger magnitude, equal unless the ball
+/// straddles a binade (or touches one as closely as the precision of its midpoint).
 struct UlpExponents {
   long smallest;
   long largest;
 };
+/// Precondition: value.is_finite().
 UlpExponents ulp_exponents(const FloatFormat& format, const Ball& value);
 
 }  // namespace gqa
