@@ -1,0 +1,172 @@
+#include "gqa/audit/enclosure.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace gqa {
+namespace {
+
+// Reads a [S, width] history into balls; marks rows that hold anything not finite.
+Tensor<Ball> read_balls(const History& history, std::int64_t batch, std::int64_t kv_head,
+                        std::vector<char>& finite) {
+  const std::int64_t rows = history.rows();
+  const auto width = static_cast<std::size_t>(history.width());
+  Tensor<Ball> balls({1, 1, rows, history.width()});
+  std::vector<double> buffer(width);
+  for (std::int64_t s = 0; s < rows; ++s) {
+    history.read_rows(batch, kv_head, s, s + 1, buffer.data(), width);
+    const auto row = balls.matrix(0, 0).row(static_cast<std::size_t>(s));
+    for (std::size_t d = 0; d < width; ++d) {
+      if (std::isfinite(buffer[d])) {
+        row[d] = Ball(buffer[d]);
+      } else {
+        finite[static_cast<std::size_t>(s)] = 0;
+      }
+    }
+  }
+  return balls;
+}
+
+std::vector<double> read_query(const AttentionProblem& problem, std::int64_t batch,
+                               std::int64_t head, std::int64_t row) {
+  std::vector<double> query(static_cast<std::size_t>(problem.dimensions.key_size));
+  problem.query.read_rows(batch, head, row, row + 1, query.data(), query.size());
+  return query;
+}
+
+// |x|_2, or |x|_4^2 = sqrt(sum x^4).
+Ball norm2(std::span<const Ball> x) {
+  return sqrt(dot(x.data(), x.data(), x.size()));
+}
+Ball norm4_squared(std::span<const Ball> x) {
+  Ball sum;
+  for (const Ball& t : x) sum += t * t * t * t;
+  return sqrt(sum);
+}
+
+std::int64_t slope_index(const AttentionProblem& problem, std::int64_t batch, std::int64_t head) {
+  return batch * problem.dimensions.q_heads + head;
+}
+
+double mask_bias(const AttentionProblem& problem, std::int64_t b, std::int64_t h, std::int64_t i,
+                 std::size_t j) {
+  if (!problem.bias) return 0;
+  const auto index = broadcast_index(problem.bias->shape(), b, h, i, static_cast<std::int64_t>(j));
+  return index ? problem.bias->data()[*index] : 0;
+}
+
+}  // namespace
+
+EnclosureReader::EnclosureReader(const AttentionProblem& problem, std::int64_t batch,
+                                 std::int64_t kv_head)
+    : problem_(problem),
+      batch_(batch),
+      kv_head_(kv_head),
+      key_finite_(static_cast<std::size_t>(problem.dimensions.keys), 1) {
+  key_ = read_balls(problem.key, batch, kv_head, key_finite_);
+  value_ = read_balls(problem.value, batch, kv_head, key_finite_);
+}
+
+std::vector<std::size_t> EnclosureReader::visible(std::int64_t head, std::int64_t row) const {
+  return problem_.visibility.keys_of(batch_, head, row);
+}
+
+bool EnclosureReader::is_finite(std::int64_t head, std::int64_t row,
+                                const std::vector<std::size_t>& visible) const {
+  const std::vector<double> query = read_query(problem_, batch_, head, row);
+  if (problem_.sink && !std::isfinite((*problem_.sink)[static_cast<std::size_t>(head)])) {
+    return false;
+  }
+  return std::ranges::all_of(query, [](double q) { return std::isfinite(q); }) &&
+         std::ranges::all_of(visible, [this, head, row](std::size_t j) {
+           return key_finite_[j] != 0 && std::isfinite(mask_bias(problem_, batch_, head, row, j));
+         });
+}
+
+std::vector<Ball> EnclosureReader::bias_row(std::int64_t head, std::int64_t row,
+                                            const std::vector<std::size_t>& visible) const {
+  std::vector<Ball> bias;
+  if (!problem_.has_bias()) return bias;
+  bias.resize(static_cast<std::size_t>(problem_.dimensions.keys));
+  const std::int64_t position = problem_.visibility.position(batch_, row);
+  for (const std::size_t j : visible) {
+    bias[j] = Ball(mask_bias(problem_, batch_, head, row, j));
+    if (problem_.alibi_slopes) {
+      const auto slope =
+          (*problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))];
+      const std::int64_t distance = std::abs(position - static_cast<std::int64_t>(j));
+      bias[j] -= Ball(slope) * Ball(static_cast<double>(distance));
+    }
+  }
+  return bias;
+}
+
+RowResult<BallNumbers> EnclosureReader::row(std::int64_t head, std::int64_t row,
+                                            const std::vector<std::size_t>& visible) const {
+  const std::vector<double> query = read_query(problem_, batch_, head, row);
+  const std::vector<Ball> query_balls(query.begin(), query.end());
+  const std::vector<Ball> bias = bias_row(head, row, visible);
+  const auto keys = static_cast<std::size_t>(problem_.dimensions.keys);
+  const auto value_size = static_cast<std::size_t>(problem_.dimensions.value_size);
+  const BallNumbers::Values values(value_.data(), keys, value_size);
+  const Ball scale = problem_.scale_ball();
+  const Ball softcap(problem_.contract.softcap);
+  std::optional<Ball> sink;
+  RowOperands<BallNumbers> operands;
+  operands.query = query_balls;
+  operands.key = key_.matrix(0, 0);
+  operands.values = &values;
+  operands.scale = &scale;
+  operands.visible = visible;
+  operands.bias = bias;
+  if (problem_.contract.softcap != 0) operands.softcap = &softcap;
+  if (problem_.sink) {
+    sink = Ball((*problem_.sink)[static_cast<std::size_t>(head)]);
+    operands.sink = &*sink;
+  }
+  return attend_row(operands, keys, value_size);
+}
+
+RowRounding EnclosureReader::rounding(std::int64_t head, std::int64_t row,
+                                      const std::vector<std::size_t>& visible,
+                                      const RowResult<BallNumbers>& result) const {
+  const std::vector<double> query = read_query(problem_, batch_, head, row);
+  const std::vector<Ball> query_balls(query.begin(), query.end());
+  RowRounding rounding;
+  rounding.key_size = problem_.dimensions.key_size;
+  rounding.visible = static_cast<std::int64_t>(visible.size());
+  rounding.query_norm2 = norm2(query_balls);
+  rounding.query_norm4_squared = norm4_squared(query_balls);
+  rounding.scale = problem_.scale_ball();
+  rounding.plain = problem_.contract.softcap == 0 && !problem_.has_bias();
+  Ball total_weight;
+  for (const std::size_t j : visible) {
+    const auto key = key_.matrix(0, 0).row(j);
+    rounding.key_norm2.push_back(norm2(key));
+    rounding.key_norm4_squared.push_back(norm4_squared(key));
+    rounding.scores.push_back(result.scores[j]);
+    rounding.raw_scores.push_back(rounding.plain ? result.scores[j]
+                                                 : dot(query_balls.data(), key.data(), key.size()) *
+                                                       rounding.scale);
+    rounding.weights.push_back(result.weights[j]);
+    total_weight += result.weights[j];
+  }
+  if (problem_.sink) {
+    rounding.sink_score = Ball((*problem_.sink)[static_cast<std::size_t>(head)]);
+    rounding.sink_weight = max(Ball(1) - total_weight, Ball(0));
+  }
+  return rounding;
+}
+
+std::vector<const Ball*> EnclosureReader::value_column(const std::vector<std::size_t>& visible,
+                                                       std::int64_t column) const {
+  std::vector<const Ball*> values;
+  values.reserve(visible.size());
+  for (const std::size_t j : visible) {
+    values.push_back(&value_.matrix(0, 0)(j, static_cast<std::size_t>(column)));
+  }
+  return values;
+}
+
+}  // namespace gqa

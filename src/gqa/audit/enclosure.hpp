@@ -1,0 +1,66 @@
+// Rungs 2 and 3: the reference row in balls, and exactly where it is rational.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "gqa/attention/attention.hpp"
+#include "gqa/attention/attention_problem.hpp"
+#include "gqa/audit/precision_model.hpp"
+
+namespace gqa {
+
+/// The operands of one batch entry and KV head as exact balls, ready for any row of the
+/// query heads that read it.
+class EnclosureReader {
+ public:
+  /// Keeps a reference to `problem`. Reads the keys that some row may see.
+  EnclosureReader(const AttentionProblem& problem, std::int64_t batch, std::int64_t kv_head);
+
+  /// What is visible to a row, ascending.
+  std::vector<std::size_t> visible(std::int64_t head, std::int64_t row) const;
+
+  /// Do the query row and all visible keys and values hold finite numbers? If not, the
+  /// contract gives no number and nothing below may be asked.
+  bool is_finite(std::int64_t head, std::int64_t row,
+                 const std::vector<std::size_t>& visible) const;
+
+  /// The row's result at the thread's precision. Precondition: is_finite.
+  RowResult<BallNumbers> row(std::int64_t head, std::int64_t row,
+                             const std::vector<std::size_t>& visible) const;
+
+  /// What the precision models need to know of the row. Precondition: is_finite, not empty.
+  RowRounding rounding(std::int64_t head, std::int64_t row, const std::vector<std::size_t>& visible,
+                       const RowResult<BallNumbers>& result) const;
+
+  /// v_c of the visible keys, for RoundingBound::column.
+  std::vector<const Ball*> value_column(const std::vector<std::size_t>& visible,
+                                        std::int64_t column) const;
+
+  /// The exact output element if it is rational, otherwise nullopt (then it is
+  /// irrational, and doubling the precision decides every comparison with a rational).
+  ///
+  /// The output equals a rational c exactly if sum exp(s_j) (v_j - c) = 0. Exponentials of
+  /// distinct algebraic numbers are linearly independent over the algebraic numbers
+  /// (Lindemann-Weierstrass), so that is: within every group of equal scores the mean of v
+  /// is c, and a sink whose score no key shares forces c = 0. With a softcap the scores
+  /// are not algebraic and the answer is nullopt without meaning irrational.
+  /// Precondition: is_finite, not empty.
+  std::optional<Rational> rational_output(std::int64_t head, std::int64_t row,
+                                          const std::vector<std::size_t>& visible,
+                                          std::int64_t column) const;
+
+ private:
+  std::vector<Ball> bias_row(std::int64_t head, std::int64_t row,
+                             const std::vector<std::size_t>& visible) const;
+
+  const AttentionProblem& problem_;
+  std::int64_t batch_;
+  std::int64_t kv_head_;
+  Tensor<Ball> key_;              // [1, 1, S, dk]
+  Tensor<Ball> value_;            // [1, 1, S, dv]
+  std::vector<char> key_finite_;  // [S]: key and value rows hold finite numbers
+};
+
+}  // namespace gqa

@@ -1,0 +1,33 @@
+// Decides the elements of single rows by rungs 2 and 3.
+#pragma once
+
+#include "gqa/audit/audit.hpp"
+#include "gqa/audit/enclosure.hpp"
+
+namespace gqa {
+
+/// Audits rows of the query heads of one batch entry that read one KV head.
+class RowAuditor {
+ public:
+  RowAuditor(const AttentionProblem& problem, const AuditOptions& options, std::int64_t batch,
+             std::int64_t kv_head)
+      : problem_(problem), options_(options), batch_(batch), reader_(problem, batch, kv_head) {}
+
+  /// Decides every element of the row and adds it to the tally.
+  void audit_row(std::int64_t head, std::int64_t row, AuditTally& tally) const;
+
+ private:
+  struct Row;
+  struct Element;
+  void audit_empty_row(const Row& row, AuditTally& tally) const;
+  void audit_element(const Row& row, std::int64_t column, AuditTally& tally) const;
+  void refine(const Row& row, std::int64_t column, Element& element) const;
+  void record(const Row& row, std::int64_t column, const Element& element, AuditTally& tally) const;
+
+  const AttentionProblem& problem_;
+  const AuditOptions& options_;
+  std::int64_t batch_;
+  EnclosureReader reader_;
+};
+
+}  // namespace gqa

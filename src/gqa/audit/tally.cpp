@@ -1,0 +1,92 @@
+#include "gqa/audit/tally.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gqa {
+namespace {
+
+// Violations first, then falling certified error, then rising index: a total order.
+bool worse(const WorstElement& a, const WorstElement& b) {
+  const bool a_violates = a.within.certainly_not();
+  const bool b_violates = b.within.certainly_not();
+  if (a_violates != b_violates) return a_violates;
+  const auto rank = [](const WorstElement& e) {
+    return std::isnan(e.output) ? std::numeric_limits<double>::infinity() : e.ulp_error.upper;
+  };
+  if (rank(a) != rank(b)) return rank(a) > rank(b);
+  return a.index < b.index;
+}
+
+void add(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+}
+
+void widen(Bounds& maximum, const Bounds& other) {
+  maximum.lower = std::max(maximum.lower, other.lower);
+  maximum.upper = std::max(maximum.upper, other.upper);
+}
+
+constexpr std::int64_t low_modulus = std::int64_t{1} << 32;
+
+}  // namespace
+
+AuditTally::AuditTally(std::int64_t batch, std::int64_t heads, std::int64_t rows,
+                       std::int64_t columns)
+    : head_violations(static_cast<std::size_t>(batch * heads), 0),
+      row_violations(static_cast<std::size_t>(rows), 0),
+      column_violations(static_cast<std::size_t>(columns), 0) {}
+
+void AuditTally::add_ulp_error(double midpoint) {
+  // Beyond 2^40 ulp a mean says nothing; the maximum still tells.
+  const double capped = std::min(midpoint, 0x1p40);
+  ulp_sum_low += static_cast<std::int64_t>(std::llround(capped / ulp_unit) % low_modulus);
+  ulp_sum_high += static_cast<std::int64_t>(std::llround(capped / ulp_unit) / low_modulus);
+  ulp_sum_high += ulp_sum_low / low_modulus;
+  ulp_sum_low %= low_modulus;
+  ++measured;
+}
+
+void AuditTally::add_worst(const WorstElement& element) {
+  if (worst.size() == worst_kept && !worse(element, worst.back())) return;
+  worst.insert(std::ranges::upper_bound(worst, element, worse), element);
+  if (worst.size() > worst_kept) worst.pop_back();
+}
+
+void AuditTally::add_violation(std::int64_t batch_head, std::int64_t row, std::int64_t column) {
+  ++violations;
+  ++head_violations[static_cast<std::size_t>(batch_head)];
+  ++row_violations[static_cast<std::size_t>(row)];
+  ++column_violations[static_cast<std::size_t>(column)];
+}
+
+void AuditTally::merge(const AuditTally& other) {
+  elements += other.elements;
+  decided_by_filter += other.decided_by_filter;
+  decided_by_enclosure += other.decided_by_enclosure;
+  decided_exactly += other.decided_exactly;
+  violations += other.violations;
+  proved_violations += other.proved_violations;
+  undecided += other.undecided;
+  not_finite_references += other.not_finite_references;
+  measured += other.measured;
+  widen(max_absolute_error, other.max_absolute_error);
+  widen(max_ulp_error, other.max_ulp_error);
+  ulp_sum_high += other.ulp_sum_high;
+  ulp_sum_low += other.ulp_sum_low;
+  ulp_sum_high += ulp_sum_low / low_modulus;
+  ulp_sum_low %= low_modulus;
+  for (const WorstElement& element : other.worst) add_worst(element);
+  add(head_violations, other.head_violations);
+  add(row_violations, other.row_violations);
+  add(column_violations, other.column_violations);
+}
+
+double AuditTally::mean_ulp() const {
+  if (measured == 0) return 0;
+  const double units =
+      static_cast<double>(ulp_sum_high) * 0x1p32 + static_cast<double>(ulp_sum_low);
+  return units * ulp_unit / static_cast<double>(measured);
+}
+
+}  // namespace gqa

@@ -1,0 +1,69 @@
+// What an audit has seen so far; merging is associative and commutative.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gqa/audit/verdict.hpp"
+
+namespace gqa {
+
+/// A certified range of a real number.
+struct Bounds {
+  double lower = 0;
+  double upper = 0;
+};
+
+/// One element among the worst of an audit.
+struct WorstElement {
+  std::array<std::int64_t, 4> index{};  ///< [b, h, i, c]
+  double output = 0;
+  Bounds reference;
+  Bounds absolute_error;
+  Bounds ulp_error;
+  Uncertain within = Uncertain::unknown();
+};
+
+/// Counts, extremes and places of the elements decided.
+///
+/// Every field is a sum of integers, a maximum, or a list kept in a total order, so that
+/// the same elements give the same tally in whatever blocks and order they came: threads,
+/// a journal and other machines may merge it alike.
+struct AuditTally {
+  static constexpr std::size_t worst_kept = 10;
+  /// Mean ulp errors are summed as integers of this unit, so that addition is associative.
+  static constexpr double ulp_unit = 0x1p-20;
+
+  std::int64_t elements = 0;
+  std::int64_t decided_by_filter = 0;
+  std::int64_t decided_by_enclosure = 0;
+  std::int64_t decided_exactly = 0;
+  std::int64_t violations = 0;
+  std::int64_t proved_violations = 0;
+  std::int64_t undecided = 0;
+  std::int64_t not_finite_references = 0;  ///< undecided: a visible operand is not finite
+  std::int64_t measured = 0;               ///< elements with an ulp error (finite both sides)
+  Bounds max_absolute_error;
+  Bounds max_ulp_error;
+  std::int64_t ulp_sum_high = 0;  ///< the sum of ulp errors is high * 2^32 + low units
+  std::int64_t ulp_sum_low = 0;
+  std::vector<WorstElement> worst;              ///< falling error, then rising index
+  std::vector<std::int64_t> head_violations;    ///< [B * Hq]
+  std::vector<std::int64_t> row_violations;     ///< [T]
+  std::vector<std::int64_t> column_violations;  ///< [dv]
+
+  AuditTally(std::int64_t batch, std::int64_t heads, std::int64_t rows, std::int64_t columns);
+
+  void add_ulp_error(double midpoint);
+  /// Keeps the element if it is among the worst.
+  void add_worst(const WorstElement& element);
+  void add_violation(std::int64_t batch_head, std::int64_t row, std::int64_t column);
+  void merge(const AuditTally& other);
+  double mean_ulp() const;
+};
+
+}  // namespace gqa

@@ -1,0 +1,34 @@
+// How far an output element may be from the exact value.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "gqa/audit/precision_model.hpp"
+#include "gqa/num/rational.hpp"
+
+namespace gqa {
+
+/// |output - reference| <= absolute + relative * |reference|, as numpy.allclose.
+struct AbsoluteRelativeTolerance {
+  Rational absolute = 0;
+  Rational relative = 0;
+};
+
+/// |output - reference| <= ulps * ulp(reference) in the output's format.
+struct UlpTolerance {
+  Rational ulps = 0;
+};
+
+/// What the rounding of a precision model explains.
+struct ModelTolerance {
+  const PrecisionModel* model = nullptr;
+  bool accept_worst_case = false;  ///< pass what only the worst case explains
+};
+
+using Tolerance = std::variant<AbsoluteRelativeTolerance, UlpTolerance, ModelTolerance>;
+
+/// "atol 1/100000, rtol 0", "8 ulp", "model f32".
+std::string describe(const Tolerance& tolerance);
+
+}  // namespace gqa
