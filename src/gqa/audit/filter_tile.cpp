@@ -270,7 +270,7 @@ void TileAccumulator::finish(const std::function<void(const FilterTile&)>& consu
     tile.square_sums = square_sums_.data();
     tile.squares_relative = squares_relative_error(context_.options.key_block);
     tile.squares_absolute =
-        squares_absolute_error(context_.problem.dimensions.keys) * largest * largest;
+        squares_absolute_error(context_.problem.dimensions.keys) * largest * largest + 0x1p-1000;
     tile.key_norm4_squared_minimum = std::sqrt(norms_.key_fourth_minimum);
     tile.key_norm4_squared_maximum = std::sqrt(norms_.key_fourth_maximum);
   }
