@@ -54,21 +54,37 @@ double FourthPowerSum(const double* HWY_RESTRICT row, std::size_t n) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-bool RaiseColumnMaxima(double* HWY_RESTRICT maxima, const double* HWY_RESTRICT data,
-                       std::size_t rows, std::size_t n) {
+void ColumnMaxima(double* HWY_RESTRICT maxima, const double* HWY_RESTRICT data, std::size_t rows,
+                  std::size_t n) {
+  const Doubles d;
+  const hn::RebindToSigned<Doubles> bits;
+  const std::size_t lanes = hn::Lanes(d);
+  for (std::size_t c = 0; c < n; c += 2 * lanes) {
+    // Magnitudes order as their bits do, infinities and NaN on top.
+    auto even = hn::Zero(bits);
+    auto odd = hn::Zero(bits);
+    const double* HWY_RESTRICT at = data + c;
+    for (std::size_t r = 0; r < rows; ++r, at += n) {
+      even = hn::Max(even, hn::BitCast(bits, hn::Abs(hn::LoadU(d, at))));
+      odd = hn::Max(odd, hn::BitCast(bits, hn::Abs(hn::LoadU(d, at + lanes))));
+    }
+    hn::StoreU(hn::BitCast(d, even), d, maxima + c);
+    hn::StoreU(hn::BitCast(d, odd), d, maxima + c + lanes);
+  }
+}
+
+bool RaiseIfFinite(double* HWY_RESTRICT maxima, const double* HWY_RESTRICT more, std::size_t n) {
   const Doubles d;
   const auto zero = hn::Zero(d);
   auto poison = zero;  // 0 * v is NaN exactly if v is not finite
   for (std::size_t c = 0; c < n; c += hn::Lanes(d)) {
-    auto maximum = hn::LoadU(d, maxima + c);
-    for (std::size_t r = 0; r < rows; ++r) {
-      const auto v = hn::LoadU(d, data + r * n + c);
-      maximum = hn::Max(maximum, hn::Abs(v));
-      poison = hn::MulAdd(v, zero, poison);
-    }
-    hn::StoreU(maximum, d, maxima + c);
+    poison = hn::MulAdd(hn::LoadU(d, more + c), zero, poison);
   }
-  return hn::GetLane(hn::SumOfLanes(d, poison)) == 0.0;
+  if (!(hn::GetLane(hn::SumOfLanes(d, poison)) == 0.0)) return false;
+  for (std::size_t c = 0; c < n; c += hn::Lanes(d)) {
+    hn::StoreU(hn::Max(hn::LoadU(d, maxima + c), hn::LoadU(d, more + c)), d, maxima + c);
+  }
+  return true;
 }
 
 void RescaleAndAdd(double* HWY_RESTRICT sums, const double* HWY_RESTRICT more, double factor,
@@ -115,7 +131,8 @@ namespace gqa {
 HWY_EXPORT(SquareSum);
 HWY_EXPORT(LargestSquareSum);
 HWY_EXPORT(FourthPowerSum);
-HWY_EXPORT(RaiseColumnMaxima);
+HWY_EXPORT(ColumnMaxima);
+HWY_EXPORT(RaiseIfFinite);
 HWY_EXPORT(RescaleAndAdd);
 HWY_EXPORT(RescaleAndAddSingle);
 HWY_EXPORT(SquaresAsSingle);
@@ -129,8 +146,11 @@ double largest_square_sum(const double* data, std::size_t rows, std::size_t n) {
 double fourth_power_sum(const double* row, std::size_t n) {
   return HWY_DYNAMIC_DISPATCH(FourthPowerSum)(row, n);
 }
-bool raise_column_maxima(double* maxima, const double* data, std::size_t rows, std::size_t n) {
-  return HWY_DYNAMIC_DISPATCH(RaiseColumnMaxima)(maxima, data, rows, n);
+void column_maxima(double* maxima, const double* data, std::size_t rows, std::size_t n) {
+  HWY_DYNAMIC_DISPATCH(ColumnMaxima)(maxima, data, rows, n);
+}
+bool raise_if_finite(double* maxima, const double* more, std::size_t n) {
+  return HWY_DYNAMIC_DISPATCH(RaiseIfFinite)(maxima, more, n);
 }
 void rescale_and_add(double* sums, const double* more, double factor, std::size_t n) {
   HWY_DYNAMIC_DISPATCH(RescaleAndAdd)(sums, more, factor, n);

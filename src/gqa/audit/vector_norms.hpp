@@ -17,9 +17,11 @@ double largest_square_sum(const double* data, std::size_t rows, std::size_t n);
 /// The sum of fourth powers of one row.
 double fourth_power_sum(const double* row, std::size_t n);
 
-/// maxima[c] <- max(maxima[c], |data[r][c]|) over all rows. False if an element is not
-/// finite; the maxima are then worthless.
-bool raise_column_maxima(double* maxima, const double* data, std::size_t rows, std::size_t n);
+/// maxima[c] <- max over rows of |data[r][c]|; NaN counts as larger than infinity.
+void column_maxima(double* maxima, const double* data, std::size_t rows, std::size_t n);
+/// maxima[c] <- max(maxima[c], more[c]) and true, or nothing and false if one of `more` is
+/// not finite.
+bool raise_if_finite(double* maxima, const double* more, std::size_t n);
 
 /// sums <- sums * factor + more, elementwise: two roundings each, one if factor is 1.
 void rescale_and_add(double* sums, const double* more, double factor, std::size_t n);
