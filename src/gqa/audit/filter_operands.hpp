@@ -14,7 +14,7 @@ namespace gqa {
 struct OperandNorms {
   double key_square_sum = 0;           ///< largest computed |k_j|_2^2
   std::vector<double> column_maximum;  ///< [value_stride] |v_jc|
-  std::vector<double> chunk_maximum;   ///< scratch
+  std::vector<double> block_maximum;   ///< scratch
   double key_fourth_minimum = std::numeric_limits<double>::infinity();  ///< of sum k_jt^4
   double key_fourth_maximum = 0;
 
