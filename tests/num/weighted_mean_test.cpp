@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "gqa/num/word_fraction.hpp"
 #include "support/random.hpp"
 
 using namespace gqa;
@@ -23,6 +24,20 @@ Rational naive_mean(const std::vector<Rational>& values, std::size_t columns, st
   return sum / total;
 }
 
+std::vector<Rational> means_of(const std::vector<Rational>& values, std::size_t rows,
+                               std::size_t columns, const std::vector<Rational>& weights,
+                               const std::vector<std::size_t>& used, const Rational& extra) {
+  // What was there before must not matter.
+  std::vector<Rational> means(columns, make_rational(-7, 3));
+  ClearedColumns(values, rows, columns).means(weights, used, extra, means);
+  return means;
+}
+
+// A power of two that puts a number inside, at, or far beyond the machine-word lane.
+Rational lane_factor(test::Random& random) {
+  return power_of_two(random.pick<long>({0, 0, 40, 45, 46, 47, 62, 63, 64, 130}));
+}
+
 }  // namespace
 
 TEST_CASE("weighted_mean: equals the term-by-term mean of the rows named, exactly") {
@@ -33,15 +48,18 @@ TEST_CASE("weighted_mean: equals the term-by-term mean of the rows named, exactl
     std::vector<Rational> values;
     std::vector<Rational> weights;
     std::vector<std::size_t> used;
-    for (std::size_t i = 0; i < rows * columns; ++i) values.push_back(random.rational());
+    const Rational value_factor = lane_factor(random);
+    const Rational weight_factor = lane_factor(random);
+    for (std::size_t i = 0; i < rows * columns; ++i) {
+      values.push_back(random.rational() * value_factor);
+    }
     for (std::size_t r = 0; r < rows; ++r) {
-      weights.push_back(abs(random.rational()) + make_rational(1, 3));
+      weights.push_back((abs(random.rational()) + make_rational(1, 3)) * weight_factor);
       if (!random.one_in(3)) used.push_back(r);
     }
     const Rational extra = random.one_in(2) ? Rational(0) : Rational(abs(random.rational()) + 1);
     if (used.empty()) used.push_back(0);
-    const auto means = weighted_means(ClearedColumns(values, rows, columns), weights, used, extra);
-    REQUIRE(means.size() == columns);
+    const auto means = means_of(values, rows, columns, weights, used, extra);
     for (std::size_t c = 0; c < columns; ++c) {
       CAPTURE(seed);
       CAPTURE(c);
@@ -57,32 +75,49 @@ TEST_CASE("weighted_mean: a weight without a value draws the mean towards zero")
   const std::vector<Rational> values{4, 0, 0, 8};
   const std::vector<Rational> weights{1, 1};
   const std::vector<std::size_t> rows{0, 1};
-  const auto means = weighted_means(ClearedColumns(values, 2, 2), weights, rows, 2);
+  const auto means = means_of(values, 2, 2, weights, rows, 2);
   CHECK(means == std::vector<Rational>{1, 2});
 }
 
 TEST_CASE("weighted_mean: no row and an extra weight give zero") {
   const std::vector<Rational> values{4, 0};
-  const auto means = weighted_means(ClearedColumns(values, 1, 2), std::vector<Rational>{1}, {}, 1);
+  const auto means = means_of(values, 1, 2, {1}, {}, 1);
   CHECK(means == std::vector<Rational>{0, 0});
 }
 
-TEST_CASE("weighted_mean: cleared columns keep every value on its column's denominator") {
-  const std::vector<Rational> values{make_rational(1, 2), 3, make_rational(-2, 3), 0};
-  const ClearedColumns cleared(values, 2, 2);
-  CHECK(cleared.rows() == 2);
-  CHECK(cleared.columns() == 2);
-  CHECK(cleared.denominator(0) == 6);
-  CHECK(cleared.denominator(1) == 1);
-  CHECK(cleared.numerator(0, 0) == 3);
-  CHECK(cleared.numerator(1, 0) == -4);
-  CHECK(cleared.numerator(0, 1) == 3);
-  CHECK(cleared.numerator(1, 1) == 0);
+TEST_CASE("weighted_mean: the largest small numbers do not overflow the machine words") {
+  const Rational largest = power_of_two(46) - 1;
+  const std::size_t rows = 100;
+  const std::vector<Rational> values(rows, largest);
+  const std::vector<Rational> weights(rows, largest);
+  std::vector<std::size_t> used(rows);
+  std::iota(used.begin(), used.end(), std::size_t{0});
+  CHECK(means_of(values, rows, 1, weights, used, largest) ==
+        std::vector<Rational>{largest * 100 / 101});
 }
 
-TEST_CASE("weighted_mean: cleared weights have the proportions of the weights") {
-  const std::vector<Rational> weights{make_rational(3, 4), make_rational(1, 6), 2};
-  const ClearedWeights cleared = clear_denominators(weights);
-  CHECK(cleared.common == 12);
-  CHECK(cleared.numerators == std::vector<mpz_class>{9, 2, 24});
+TEST_CASE("weighted_mean: the small lane ends where 2^46 begins, on both sides of zero") {
+  CHECK(small_value(mpz_class(power_of_two(46) - 1)) == (std::int64_t{1} << 46) - 1);
+  CHECK(small_value(mpz_class(1 - power_of_two(46))) == 1 - (std::int64_t{1} << 46));
+  CHECK_FALSE(small_value(mpz_class(power_of_two(46))).has_value());
+  CHECK_FALSE(small_value(mpz_class(-power_of_two(46))).has_value());
+  CHECK_FALSE(small_value(mpz_class(power_of_two(64) + 1)).has_value());
+  CHECK(small_value(mpz_class(0)) == 0);
+}
+
+TEST_CASE("weighted_mean: wide fractions are canonical, whatever their size") {
+  for (const std::uint64_t seed : test::seeds(200)) {
+    test::Random random(seed);
+    CAPTURE(seed);
+    const std::int64_t a = random.integer(-4'000'000'000, 4'000'000'000);
+    const std::int64_t b = random.integer(1, 4'000'000'000);
+    const std::int64_t c = random.integer(1, 4'000'000'000);
+    const int shift = static_cast<int>(random.integer(0, 30));
+    const WideInteger numerator = WideInteger{a} * c * (WideInteger{1} << shift);
+    const WideInteger denominator = WideInteger{b} * c * (WideInteger{1} << shift);
+    Rational result = make_rational(5, 9);
+    set_fraction(result, numerator, denominator);
+    CHECK(result ==
+          make_rational(mpz_class(static_cast<long>(a)), mpz_class(static_cast<long>(b))));
+  }
 }

@@ -44,6 +44,8 @@ class Visibility {
   /// Does the mask allow this key? True without a mask.
   bool mask_allows(std::int64_t batch, std::int64_t head, std::int64_t row, std::int64_t key) const;
   bool has_mask() const { return mask_.has_value(); }
+  /// The mask itself, or null, for readers of whole rows.
+  const Tensor<char>* mask() const { return mask_ ? &*mask_ : nullptr; }
   bool visible(std::int64_t batch, std::int64_t head, std::int64_t row, std::int64_t key) const {
     const KeyRange keys = range(batch, row);
     return key >= keys.begin && key < keys.end && mask_allows(batch, head, row, key);

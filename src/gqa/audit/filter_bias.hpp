@@ -1,0 +1,32 @@
+// The bias and the boolean mask of one row over one block of keys.
+#pragma once
+
+#include <cstdint>
+
+#include "gqa/attention/attention_problem.hpp"
+
+namespace gqa {
+
+/// One row of the problem, for bias and mask.
+struct BiasRow {
+  std::int64_t batch = 0;
+  std::int64_t head = 0;
+  std::int64_t row = 0;
+};
+
+/// Does the problem need fill_bias at all?
+inline bool needs_bias(const AttentionProblem& problem) {
+  return problem.has_bias() || problem.visibility.has_mask();
+}
+
+struct BiasResult {
+  std::int64_t visible = 0;  ///< keys that the mask allows
+  bool finite = true;        ///< of those, all biases are finite numbers
+};
+
+/// to[j - begin] <- bias of key j, for keys [begin, end) that the row's range allows:
+/// fma(-slope, |p - j|, mask bias), rounded once; minus infinity where the mask hides it.
+BiasResult fill_bias(const AttentionProblem& problem, const BiasRow& at, std::int64_t begin,
+                     std::int64_t end, double* to);
+
+}  // namespace gqa

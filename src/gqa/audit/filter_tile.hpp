@@ -1,0 +1,74 @@
+// One tile of the filter: stacked query rows against the keys of one KV head.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gqa/attention/attention_problem.hpp"
+#include "gqa/audit/filter.hpp"
+#include "gqa/audit/filter_bound.hpp"
+#include "gqa/audit/filter_memory.hpp"
+#include "gqa/audit/filter_operands.hpp"
+#include "gqa/audit/filter_row_state.hpp"
+
+namespace gqa {
+
+/// The rows of one tile: every one of `heads` with every query row of [row_begin, row_end).
+struct TilePlan {
+  std::int64_t index = 0;
+  std::int64_t batch = 0;
+  std::int64_t kv_head = 0;
+  std::vector<std::int64_t> heads;
+  std::int64_t row_begin = 0;
+  std::int64_t row_end = 0;
+
+  std::int64_t size() const {
+    return static_cast<std::int64_t>(heads.size()) * (row_end - row_begin);
+  }
+};
+
+/// What all tiles of a problem share.
+struct FilterContext {
+  const AttentionProblem& problem;
+  const FilterOptions& options;
+  ScoreConstants constants;
+  FilterShape shape;
+};
+
+/// Running sums of a tile over blocks of keys: o = sum w v and its companions.
+class TileAccumulator {
+ public:
+  /// `with_sink`: this accumulator's denominators hold the sinks (exactly one of those
+  /// that are joined must).
+  TileAccumulator(const FilterContext& context, const TilePlan& plan, bool with_sink);
+
+  /// The keys that some row may see.
+  KeyRange keys() const;
+  /// Adds keys [begin, end), block by block.
+  void add_keys(KeyRange keys, FilterMemory& memory);
+  /// Joins the sums over other keys.
+  void join(TileAccumulator& other);
+  /// Divides, bounds, and hands over.
+  void finish(const std::function<void(const FilterTile&)>& consume);
+
+ private:
+  void read_query(FilterMemory& memory);
+  void add_block(std::int64_t begin, std::int64_t end, FilterMemory& memory);
+  void open_rows_that_see(const std::vector<std::int64_t>& keys);
+  double weigh_row(std::size_t r, std::int64_t begin, std::int64_t end, FilterMemory& memory);
+  void apply_bias(RowState& row, KeyRange keys, double* scores, FilterMemory& memory);
+  void add_square_products(std::size_t keys, const std::vector<double>& factors,
+                           FilterMemory& memory);
+  FilterRow finish_row(std::size_t r);
+  double largest_value() const;
+
+  const FilterContext& context_;
+  const TilePlan& plan_;
+  OperandReader reader_;
+  OperandNorms norms_;
+  std::vector<RowState> rows_;
+  std::vector<double> sums_;         // rows x value_stride: sum w v
+  std::vector<double> square_sums_;  // rows x value_stride: sum w^2 v^2, model terms only
+};
+
+}  // namespace gqa

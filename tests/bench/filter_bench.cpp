@@ -1,0 +1,235 @@
+// What certification costs: the filter against the same computation without a radius.
+//
+// usage: filter_bench [--benchmark_filter=...]
+// The variants of one ratio are timed in turns within one benchmark, so that whatever else
+// the machine does hits them alike; the counters give medians of the ratios of the rounds
+// (and `*_min`, the ratio of the fastest rounds; `*_cpu`, of processor time).
+#include <benchmark/benchmark.h>
+#include <cblas.h>
+#include <sys/resource.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "gqa/audit/filter.hpp"
+
+namespace {
+
+using namespace gqa;
+
+std::shared_ptr<TypedTensor> normal_tensor(const Shape& shape, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  auto tensor = std::make_shared<TypedTensor>();
+  tensor->type = ElementType::binary32;
+  tensor->shape = shape;
+  tensor->bytes.resize(static_cast<std::size_t>(element_count(shape)) * sizeof(float));
+  for (std::size_t at = 0; at < tensor->bytes.size(); at += sizeof(float)) {
+    const float value = normal(random);
+    std::memcpy(tensor->bytes.data() + at, &value, sizeof value);
+  }
+  return tensor;
+}
+
+struct Case {
+  std::int64_t queries;
+  std::int64_t keys;
+  bool causal;
+  static constexpr std::int64_t q_heads = 32, kv_heads = 8, width = 128;
+
+  AttentionProblem problem() const {
+    ProblemTensors tensors;
+    tensors.query = normal_tensor({1, q_heads, queries, width}, 1);
+    tensors.key = normal_tensor({1, kv_heads, keys, width}, 2);
+    tensors.value = normal_tensor({1, kv_heads, keys, width}, 3);
+    Contract contract;
+    contract.causal = causal;
+    return make_problem(tensors, contract);
+  }
+  /// Of the two products over the visible keys.
+  double floating_point_operations() const {
+    const auto rows = static_cast<double>(q_heads * queries);
+    const auto all = static_cast<double>(keys);
+    const double seen = causal ? all - (static_cast<double>(queries) - 1) / 2 : all;
+    return rows * seen * 4 * static_cast<double>(width);
+  }
+};
+
+struct Time {
+  double wall = 0;
+  double cpu = 0;
+};
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec);
+}
+
+Time time_of(const std::function<void()>& body) {
+  const auto wall = std::chrono::steady_clock::now();
+  const double cpu = cpu_seconds();
+  body();
+  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count(),
+          cpu_seconds() - cpu};
+}
+
+// The whole reference, every element read as an audit would: compared with a tolerance.
+void run(const AttentionProblem& problem, const FilterOptions& options) {
+  std::atomic<std::int64_t> beyond{0};
+  filter_reference(problem, options, [&](const FilterTile& tile) {
+    std::int64_t count = 0;
+    for (std::size_t r = 0; r < tile.rows.size(); ++r) {
+      for (std::int64_t c = 0; c < tile.columns; ++c) {
+        const double allowed = options.radius ? 1e6 - tile.radius(r, c) : 1e6;
+        if (!(std::abs(tile.output(r, c)) <= allowed)) ++count;
+      }
+      if (tile.rows[r].open) ++count;
+    }
+    beyond += count;
+  });
+  if (beyond != 0) std::abort();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Ratios of the times of variants to those of the first, round by round.
+void compare(benchmark::State& state, const std::vector<const char*>& names,
+             const std::vector<std::function<void()>>& variants, int repeats) {
+  std::vector<std::vector<Time>> times(variants.size());
+  for (auto _ : state) {
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+      times[v].push_back(time_of([&] {
+        for (int i = 0; i < repeats; ++i) variants[v]();
+      }));
+    }
+  }
+  const auto fastest = [](const std::vector<Time>& all, double Time::*field) {
+    double least = 1e300;
+    for (const Time& time : all) least = std::min(least, time.*field);
+    return least;
+  };
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    state.counters[std::string(names[v]) + "_s"] = fastest(times[v], &Time::wall) / repeats;
+    if (v == 0) continue;
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < times[v].size(); ++i) {
+      ratios.push_back(times[v][i].wall / times[0][i].wall);
+    }
+    const std::string name = std::string(names[v]) + "/" + names[0];
+    state.counters[name] = median(ratios);
+    state.counters[name + "_min"] = fastest(times[v], &Time::wall) / fastest(times[0], &Time::wall);
+    state.counters[name + "_cpu"] = fastest(times[v], &Time::cpu) / fastest(times[0], &Time::cpu);
+  }
+}
+
+void certified_against_plain(benchmark::State& state, Case sizes, int repeats) {
+  const AttentionProblem problem = sizes.problem();
+  const FilterOptions plain{.radius = false};
+  const FilterOptions certified{};
+  const FilterOptions model{.model_terms = true};
+  compare(state, {"plain", "certified", "model"},
+          {[&] { run(problem, plain); }, [&] { run(problem, certified); },
+           [&] { run(problem, model); }},
+          repeats);
+}
+
+void one_thread_against_two(benchmark::State& state, Case sizes) {
+  const AttentionProblem problem = sizes.problem();
+  compare(state, {"two", "one"},
+          {[&] { run(problem, {.threads = 2}); }, [&] { run(problem, {.threads = 1}); }}, 1);
+}
+
+// A product of the same size on every core at once: what the machine can do.
+double dgemm_rate() {
+  constexpr int n = 1024;
+  constexpr int products = 4;
+  const int threads = tbb::this_task_arena::max_concurrency();
+  std::vector<std::vector<double>> a(static_cast<std::size_t>(threads),
+                                     std::vector<double>(n * n, 0.5));
+  auto c = a;
+  const double seconds = time_of([&] {
+                           tbb::parallel_for(std::size_t{0}, a.size(), [&](std::size_t t) {
+                             for (int i = 0; i < products; ++i) {
+                               cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0,
+                                           a[t].data(), n, a[t].data(), n, 0.0, c[t].data(), n);
+                             }
+                           });
+                         }).wall;
+  return 2.0 * n * n * n * products * threads / seconds;
+}
+
+void fraction_of_dgemm(benchmark::State& state, Case sizes) {
+  openblas_set_num_threads(1);
+  const AttentionProblem problem = sizes.problem();
+  std::vector<double> fractions;
+  double fastest = 0;
+  double product = 0;
+  for (auto _ : state) {
+    const double machine = dgemm_rate();
+    const double rate = sizes.floating_point_operations() / time_of([&] { run(problem, {}); }).wall;
+    fractions.push_back(rate / machine);
+    fastest = std::max(fastest, rate);
+    product = std::max(product, machine);
+  }
+  state.counters["fraction"] = median(fractions);
+  state.counters["fraction_of_best"] = fastest / product;
+  state.counters["dgemm_GF"] = product * 1e-9;
+}
+
+void peak_memory(benchmark::State& state, Case sizes) {
+  const auto peak = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_maxrss) / 1024;
+  };
+  const AttentionProblem problem = sizes.problem();
+  const double before = peak();
+  for (auto _ : state) run(problem, {.model_terms = true});
+  state.counters["MiB_above_inputs"] = peak() - before;
+}
+
+constexpr Case long_history{512, 4096, false};
+constexpr Case square{2048, 2048, false};
+constexpr Case causal_square{2048, 2048, true};
+constexpr Case decoding{1, 8192, false};
+
+}  // namespace
+
+BENCHMARK_CAPTURE(certified_against_plain, T512_S4096, long_history, 1)
+    ->Iterations(9)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(certified_against_plain, T2048_S2048, square, 1)
+    ->Iterations(7)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(certified_against_plain, T2048_S2048_causal, causal_square, 1)
+    ->Iterations(9)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(certified_against_plain, T1_S8192, decoding, 10)
+    ->Iterations(31)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(one_thread_against_two, T512_S4096, long_history)
+    ->Iterations(7)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(fraction_of_dgemm, T512_S4096, long_history)
+    ->Iterations(9)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(fraction_of_dgemm, T2048_S2048_causal, causal_square)
+    ->Iterations(9)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(peak_memory, T8192_S8192, (Case{8192, 8192, true}))
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
+BENCHMARK_MAIN();
