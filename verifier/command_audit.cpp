@@ -82,6 +82,7 @@ Command add_audit(CLI::App& program) {
   options->contract.add_to(*app);
   options->tolerance.add_to(*app);
   app->add_option("--threads", options->threads, "Threads; 0: as many as there are cores")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
       ->type_name("FILE");

@@ -84,6 +84,7 @@ Command add_enumerate(CLI::App& program) {
       ->check(CLI::IsMember({"gmp", "boost"}))
       ->capture_default_str();
   app->add_option("--threads", options->threads, "Threads; 0: as many as there are cores")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
       ->type_name("FILE");
