@@ -7,7 +7,7 @@
 #include "arguments.hpp"
 #include "command.hpp"
 #include "gqa/error.hpp"
-#include "gqa/io/recording.hpp"
+#include "gqa/io/recordings.hpp"
 #include "gqa/report/audit_report.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -23,30 +23,52 @@ struct Options {
   std::string json;
 };
 
-AuditCase audit_one(const std::string& path, const Options& options) {
+AuditCase failed_case(const std::string& path, const InputError& error) {
   AuditCase entry;
   entry.path = path;
-  entry.tolerance = options.tolerance.tolerance();
-  try {
-    Recording recording = read_recording(path);
-    options.contract.apply(recording.contract);
-    const AttentionProblem problem = make_problem(recording.tensors, recording.contract);
-    entry.contract = problem.contract;
-    entry.dimensions = problem.dimensions;
-    if (problem.output) entry.element_type = name(problem.output->type());
-    const Dimensions& d = problem.dimensions;
-    Progress progress(path, d.batch * d.q_heads * d.queries);
-    AuditOptions audit_options;
-    audit_options.tolerance = entry.tolerance;
-    audit_options.progress = [&progress](std::int64_t rows) { progress.update(rows); };
-    entry.result = audit(problem, audit_options);
-    entry.verdict = entry.result->verdict;
-  } catch (const InputError& error) {
-    entry.verdict = Verdict::error;
-    entry.error = error.what();
-    entry.error_code = error.code();
-  }
+  entry.verdict = Verdict::error;
+  entry.error = error.what();
+  entry.error_code = error.code();
   return entry;
+}
+
+AuditCase audit_recording(Recording& recording, const Options& options) {
+  AuditCase entry;
+  entry.path = recording.path;
+  entry.tolerance = options.tolerance.tolerance();
+  options.contract.apply(recording.contract);
+  const AttentionProblem problem = make_problem(recording.tensors, recording.contract);
+  entry.contract = problem.contract;
+  entry.dimensions = problem.dimensions;
+  if (problem.output) entry.element_type = name(problem.output->type());
+  const Dimensions& d = problem.dimensions;
+  Progress progress(recording.path, d.batch * d.q_heads * d.queries);
+  AuditOptions audit_options;
+  audit_options.tolerance = entry.tolerance;
+  audit_options.progress = [&progress](std::int64_t rows) { progress.update(rows); };
+  entry.result = audit(problem, audit_options);
+  entry.verdict = entry.result->verdict;
+  return entry;
+}
+
+// All cases at a path; one that cannot be read is a case of its own, and the rest goes on.
+void audit_path(const std::string& path, const Options& options, std::vector<AuditCase>& cases) {
+  const auto guarded = [&cases](const std::string& place, const auto& work) {
+    try {
+      work();
+    } catch (const InputError& error) {
+      cases.push_back(failed_case(place, error));
+    }
+  };
+  guarded(path, [&] {
+    for (const std::filesystem::path& found : find_recordings(path)) {
+      guarded(found.string(), [&] {
+        for (Recording& recording : read_recordings(found)) {
+          guarded(recording.path, [&] { cases.push_back(audit_recording(recording, options)); });
+        }
+      });
+    }
+  });
 }
 
 // The worst of the cases; an input that could not be read was not verified.
@@ -63,7 +85,7 @@ ExitStatus run(const Options& options) {
     limit.emplace(tbb::global_control::max_allowed_parallelism, options.threads);
   }
   std::vector<AuditCase> cases;
-  for (const std::string& path : options.paths) cases.push_back(audit_one(path, options));
+  for (const std::string& path : options.paths) audit_path(path, options, cases);
   write_results(audit_text(cases), audit_json(cases), options.json);
   return status_of(summarise(cases));
 }
@@ -75,8 +97,10 @@ Command add_audit(CLI::App& program) {
   CLI::App* app = program.add_subcommand(
       "audit", "Recorded tensors against the certified reference, element by element");
   app->footer(
-      "PATH: a .safetensors file with query, key, value and output (also q, k, v, o); the\n"
-      "contract comes from its metadata key \"attention\", --contract and the flags.\n"
+      "PATH: a .safetensors or .npz file or a directory of .npy files with query, key, value\n"
+      "and output (also q, k, v, o); an ONNX backend test; or a directory of many of those.\n"
+      "The contract comes from the ONNX node or the safetensors metadata key \"attention\",\n"
+      "then from --contract, then from the flags.\n"
       "Example: gqaverify audit layer0.safetensors --causal --max-ulp 8");
   app->add_option("PATH", options->paths, "Recorded problems")->required();
   options->contract.add_to(*app);

@@ -51,7 +51,7 @@ struct Ledger {
   }
 };
 
-Ball exact_lse(const RowResult<BallNumbers>& result, const std::vector<std::size_t>& visible,
+Ball exact_lse(const EnclosureReader::Row& result, const std::vector<std::size_t>& visible,
                const double* sink, double shift) {
   Ball sum;
   for (const std::size_t j : visible) sum += exp(result.scores[j] - Ball(shift));
@@ -59,7 +59,7 @@ Ball exact_lse(const RowResult<BallNumbers>& result, const std::vector<std::size
   return log(sum) + Ball(shift);
 }
 
-void check_squares(const Certified& certified, const RowResult<BallNumbers>& result,
+void check_squares(const Certified& certified, const EnclosureReader::Row& result,
                    const EnclosureReader& reader, const std::vector<std::size_t>& visible) {
   if (certified.squares.empty() || certified.row.epsilon > 1e-7) return;
   for (std::size_t c = 0; c < certified.squares.size(); ++c) {

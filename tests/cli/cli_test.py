@@ -214,7 +214,7 @@ class Audit(CommandLine):
         codes = {
             truncated: "safetensors.truncated",
             empty: "safetensors.truncated",
-            folder: "file.unreadable",
+            folder: "recording.none_found",
             missing: "file.not_found",
         }
         for path, code in codes.items():
