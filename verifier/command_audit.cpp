@@ -20,6 +20,7 @@ struct Options {
   ContractFlags contract;
   ToleranceFlags tolerance;
   std::size_t threads = 0;
+  bool no_filter = false;
   std::string json;
 };
 
@@ -45,6 +46,7 @@ AuditCase audit_recording(Recording& recording, const Options& options) {
   Progress progress(recording.path, d.batch * d.q_heads * d.queries);
   AuditOptions audit_options;
   audit_options.tolerance = entry.tolerance;
+  audit_options.use_filter = !options.no_filter;
   audit_options.progress = [&progress](std::int64_t rows) { progress.update(rows); };
   entry.result = audit(problem, audit_options);
   entry.verdict = entry.result->verdict;
@@ -105,6 +107,8 @@ Command add_audit(CLI::App& program) {
   app->add_option("PATH", options->paths, "Recorded problems")->required();
   options->contract.add_to(*app);
   options->tolerance.add_to(*app);
+  app->add_flag("--no-filter", options->no_filter,
+                "Ball arithmetic alone: the same verdicts, much slower");
   app->add_option("--threads", options->threads, "Threads; 0: as many as there are cores")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
