@@ -49,7 +49,7 @@ arb_package() {
 # needed_packages GROUP...: one package a line.
 needed_packages() {
   printf '%s\n' g++ cmake ninja-build libgmp-dev libflint-dev libtbb-dev libcli11-dev \
-    nlohmann-json3-dev libfmt-dev libopenblas-dev libhwy-dev
+    nlohmann-json3-dev libfmt-dev libprotozero-dev libzip-dev libopenblas-dev libhwy-dev
   boost_package
   arb_package
   local group

@@ -97,7 +97,7 @@ void check_row(const AttentionProblem& problem, const Certified& certified,
     return;
   }
   const PrecisionScope precision(256);
-  const RowResult<BallNumbers> result = reader.row(row.head, row.row, visible);
+  const EnclosureReader::Row result = reader.row(row.head, row.row, visible);
   for (std::size_t c = 0; c < certified.output.size(); ++c) {
     const double error = abs(result.output[c] - Ball(certified.output[c])).upper_double();
     CAPTURE(c);

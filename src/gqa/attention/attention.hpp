@@ -30,18 +30,28 @@ struct RowOperands {
   std::span<const typename N::Score> bias;          ///< [S] or empty: added after softcap
   const typename N::Score* shift = nullptr;         ///< added to every score of the row
   const typename N::Score* sink = nullptr;          ///< logit without a value
-  std::span<const typename N::Strength> strengths;  ///< [S] or empty: stipulated exp(score)
+  std::span<const typename N::Strength> strengths;  ///< [S] or empty: exp(score) without bias
   std::span<const std::size_t> visible;             ///< ascending visible keys
 };
 
-/// One row's result. Invisible keys hold a zero score and a zero weight.
+/// Where one row's results go. `output` is written whole; `weights` may be empty (not
+/// wanted) and is otherwise written at visible keys alone: the caller's zeros stay.
 template <class N>
 struct RowResult {
-  std::vector<typename N::Score> scores;      ///< [S]; empty if strengths were stipulated
-  std::vector<typename N::Strength> weights;  ///< [S]
-  std::vector<typename N::Value> output;      ///< [dv]; zeros if the row is empty
-  bool empty = false;                         ///< no visible key
+  std::span<typename N::Value> output;      ///< [dv]; zeros if the row is empty
+  std::span<typename N::Strength> weights;  ///< [S] or empty
+  std::vector<typename N::Score> scores;    ///< [S]; empty if strengths were stipulated
+  bool empty = false;                       ///< no visible key
 };
+
+/// What bias and shift add to the score of key j; nullopt if neither is there.
+template <class N>
+std::optional<typename N::Score> added_score(const RowOperands<N>& row, std::size_t j) {
+  if (row.bias.empty()) {
+    return row.shift == nullptr ? std::nullopt : std::optional(*row.shift);
+  }
+  return row.shift == nullptr ? row.bias[j] : row.bias[j] + *row.shift;
+}
 
 /// Scores of the visible keys: scale, softcap, bias, in this order.
 template <class N>
@@ -51,50 +61,75 @@ std::vector<typename N::Score> row_scores(const RowOperands<N>& row, std::size_t
     typename N::Score score = N::dot(row.query, row.key.row(j));
     if (row.scale != nullptr) score = score * *row.scale;
     if (row.softcap != nullptr) score = N::softcapped(score, *row.softcap);
-    if (!row.bias.empty()) score = score + row.bias[j];
-    if (row.shift != nullptr) score = score + *row.shift;
+    if (const auto added = added_score(row, j)) score = score + *added;
     scores[j] = score;
   }
   return scores;
 }
 
-/// Steps 1 to 6 of the definition for one row of `keys` keys and `value_size` columns.
+/// Which results are wanted beside the outputs.
+enum class Wanted { output, output_and_weights };
+
+/// exp of the row's scores up to a factor common to the row, zero for invisible keys; the
+/// sink's strength beside it.
 template <class N>
-RowResult<N> attend_row(const RowOperands<N>& row, std::size_t keys, std::size_t value_size) {
-  using Strength = typename N::Strength;
-  RowResult<N> result;
-  result.weights.assign(keys, Strength(0));
-  if (row.visible.empty()) {
-    result.output.assign(value_size, typename N::Value(0));
-    result.empty = true;
+struct RowStrengths {
+  std::vector<typename N::Strength> own;          ///< storage, unless stipulated
+  std::span<const typename N::Strength> of_keys;  ///< [S]
+  typename N::Strength sink = typename N::Strength(0);
+};
+
+/// Step 5's numerators; `scores` receives the scores where there are any.
+template <class N>
+RowStrengths<N> row_strengths(const RowOperands<N>& row, std::size_t keys,
+                              std::vector<typename N::Score>& scores) {
+  RowStrengths<N> result;
+  if (!row.strengths.empty() && row.bias.empty() && row.shift == nullptr) {
+    result.of_keys = row.strengths;
+    if (row.sink != nullptr) result.sink = N::strength(*row.sink, typename N::Score());
     return result;
   }
-  std::vector<Strength> strengths(keys, Strength(0));
-  Strength sink_strength(0);
+  result.own.assign(keys, typename N::Strength(0));
   if (row.strengths.empty()) {
-    result.scores = row_scores(row, keys);
-    const auto shift = N::shift(result.scores, row.visible, row.sink);
-    for (const std::size_t j : row.visible) {
-      strengths[j] = N::strength(result.scores[j], shift);
-    }
-    if (row.sink != nullptr) sink_strength = N::strength(*row.sink, shift);
+    scores = row_scores(row, keys);
+    const auto shift = N::shift(scores, row.visible, row.sink);
+    for (const std::size_t j : row.visible) result.own[j] = N::strength(scores[j], shift);
+    if (row.sink != nullptr) result.sink = N::strength(*row.sink, shift);
   } else {
-    for (const std::size_t j : row.visible) strengths[j] = row.strengths[j];
-    if (row.sink != nullptr) sink_strength = N::strength(*row.sink, typename N::Score());
+    for (const std::size_t j : row.visible) {
+      result.own[j] = row.strengths[j] * N::strength(*added_score(row, j), typename N::Score());
+    }
+    if (row.sink != nullptr) result.sink = N::strength(*row.sink, typename N::Score());
   }
-  Strength total(sink_strength);
-  for (const std::size_t j : row.visible) total += strengths[j];
-  for (const std::size_t j : row.visible) result.weights[j] = strengths[j] / total;
-  result.output = row.values->means(strengths, row.visible, sink_strength);
+  result.of_keys = result.own;
   return result;
+}
+
+/// Steps 1 to 6 of the definition for one row of `keys` keys.
+template <class N>
+void attend_row(const RowOperands<N>& row, std::size_t keys, RowResult<N>& result) {
+  result.empty = row.visible.empty();
+  if (result.empty) {
+    std::ranges::fill(result.output, typename N::Value(0));
+    return;
+  }
+  const RowStrengths<N> strengths = row_strengths(row, keys, result.scores);
+  if (!result.weights.empty()) {
+    typename N::Strength total(strengths.sink);
+    for (const std::size_t j : row.visible) total += strengths.of_keys[j];
+    for (const std::size_t j : row.visible) {
+      result.weights[j] = strengths.of_keys[j] / total;
+    }
+  }
+  row.values->means(strengths.of_keys, row.visible, strengths.sink, result.output);
 }
 
 /// A whole problem: tensors in BHSD order, heads shared as the contract says.
 template <class N>
 struct Problem {
   Contract contract;
-  Tensor<typename N::Query> query;                        ///< [B, Hq, T, dk]
-  Tensor<typename N::Key> key;                            ///< [B, Hkv, S, dk]
+  Tensor<typename N::Query> query;                        ///< [B, Hq, T, dk], unless strengths
+  Tensor<typename N::Key> key;                            ///< [B, Hkv, S, dk], unless strengths
   Tensor<typename N::Value> value;                        ///< [B, Hkv, S, dv]
   std::optional<typename N::Key> scale;                   ///< nullopt: scaled already
   std::optional<typename N::Strength> softcap;            ///< nullopt: off
@@ -109,68 +144,159 @@ struct Problem {
 template <class N>
 struct AttentionResult {
   Tensor<typename N::Value> output;      ///< [B, Hq, T, dv]
-  Tensor<typename N::Strength> weights;  ///< [B, Hq, T, S]
+  Tensor<typename N::Strength> weights;  ///< [B, Hq, T, S], if wanted
   std::vector<char> empty;               ///< [B * Hq * T]: 1 where no key is visible
 };
 
-/// Sizes of a problem, checked. Errors: those of resolve_dimensions.
+/// Sizes of a problem, checked.
+/// Errors: those of resolve_dimensions; "contract.shape_mismatch" at "strengths", "bias" or
+/// "score_shift".
 template <class N>
-Dimensions dimensions_of(const Problem<N>& problem) {
+Dimensions dimensions_of(const Problem<N>& problem, const Shape& value) {
   ProblemShapes shapes;
-  shapes.key = problem.key.shape();
-  shapes.value = problem.value.shape();
-  shapes.query = problem.query.shape();
+  shapes.value = value;
+  if (problem.strengths) {
+    // Stipulated strengths stand for some query and key of one coordinate.
+    shapes.query = problem.strengths->shape();
+    shapes.query.back() = 1;
+    shapes.key = value;
+    shapes.key.back() = 1;
+  } else {
+    shapes.query = problem.query.shape();
+    shapes.key = problem.key.shape();
+  }
   if (problem.mask) shapes.attn_mask = problem.mask->shape();
   if (problem.sink) shapes.sink = Shape{static_cast<std::int64_t>(problem.sink->size())};
-  return resolve_dimensions(shapes);
+  const Dimensions d = resolve_dimensions(shapes);
+  const auto require = [&d](const auto& tensor, std::int64_t last, const char* name) {
+    const Shape expected{d.batch, d.q_heads, d.queries, last};
+    if (!tensor || tensor->shape() == expected) return;
+    throw InputError(
+        "contract.shape_mismatch", name,
+        "shape " + to_text(tensor->shape()) + " does not fit; expected " + to_text(expected));
+  };
+  require(problem.strengths, d.keys, "strengths");
+  require(problem.bias, d.keys, "bias");
+  require(problem.score_shift, 1, "score_shift");
+  return d;
 }
+
+template <class N>
+Dimensions dimensions_of(const Problem<N>& problem) {
+  return dimensions_of(problem, problem.value.shape());
+}
+
+/// The values of every batch entry and KV head, prepared once for any number of passes.
+template <class N>
+class ValueHistories {
+ public:
+  /// Keeps references into `value` [B, Hkv, S, dv] where N has nothing to prepare.
+  explicit ValueHistories(const Tensor<typename N::Value>& value) : shape_(value.shape()) {
+    if (shape_.size() != 4) return;  // resolve_dimensions refuses it
+    const auto rows = static_cast<std::size_t>(shape_[2]);
+    const auto columns = static_cast<std::size_t>(shape_[3]);
+    const std::span<const typename N::Value> all(value.data());
+    for (std::int64_t i = 0; i < shape_[0] * shape_[1]; ++i) {
+      histories_.emplace_back(
+          all.subspan(static_cast<std::size_t>(i) * rows * columns, rows * columns), rows, columns);
+    }
+  }
+
+  /// [B, Hkv, S, dv]
+  const Shape& shape() const { return shape_; }
+  const typename N::Values& at(std::int64_t batch, std::int64_t kv_head) const {
+    return histories_[static_cast<std::size_t>(batch * shape_[1] + kv_head)];
+  }
+  /// Every query head's own copy of the history that the map gives it.
+  ValueHistories expanded(const std::vector<std::int64_t>& head_map) const {
+    ValueHistories result;
+    result.shape_ = shape_;
+    result.shape_[1] = static_cast<std::int64_t>(head_map.size());
+    for (std::int64_t b = 0; b < shape_[0]; ++b) {
+      for (const std::int64_t kv_head : head_map) result.histories_.push_back(at(b, kv_head));
+    }
+    return result;
+  }
+
+ private:
+  ValueHistories() = default;
+
+  Shape shape_;
+  std::vector<typename N::Values> histories_;
+};
 
 /// Attention of the query heads of one batch entry on one KV head, row by row.
 template <class N>
 class HeadReader {
  public:
   HeadReader(const Problem<N>& problem, const Dimensions& d, const Visibility& visibility,
-             std::int64_t batch, std::int64_t kv_head)
+             std::int64_t batch, std::int64_t kv_head, const typename N::Values& values)
       : problem_(problem),
         d_(d),
         visibility_(visibility),
         batch_(batch),
-        key_(problem.key.matrix(batch, kv_head)),
-        values_(flat(problem.value.matrix(batch, kv_head)), static_cast<std::size_t>(d.keys),
-                static_cast<std::size_t>(d.value_size)) {}
+        key_(problem.strengths ? MatrixView<const typename N::Key>()
+                               : problem.key.matrix(batch, kv_head)),
+        values_(values) {}
 
-  RowResult<N> row(std::int64_t head, std::int64_t i) const {
+  void row(std::int64_t head, std::int64_t i, RowResult<N>& result) const {
     const auto at = static_cast<std::size_t>(i);
     const std::vector<std::size_t> visible = visibility_.keys_of(batch_, head, i);
     RowOperands<N> row;
     row.key = key_;
     row.values = &values_;
     row.visible = visible;
-    row.query = problem_.query.matrix(batch_, head).row(at);
+    if (!problem_.strengths) row.query = problem_.query.matrix(batch_, head).row(at);
     if (problem_.scale) row.scale = &*problem_.scale;
     if (problem_.softcap) row.softcap = &*problem_.softcap;
     if (problem_.strengths) row.strengths = problem_.strengths->matrix(batch_, head).row(at);
     if (problem_.bias) row.bias = problem_.bias->matrix(batch_, head).row(at);
     if (problem_.score_shift) row.shift = &problem_.score_shift->matrix(batch_, head)(at, 0);
     if (problem_.sink) row.sink = &(*problem_.sink)[static_cast<std::size_t>(head)];
-    return attend_row(row, static_cast<std::size_t>(d_.keys),
-                      static_cast<std::size_t>(d_.value_size));
+    attend_row(row, static_cast<std::size_t>(d_.keys), result);
   }
 
  private:
-  static std::span<const typename N::Value> flat(MatrixView<const typename N::Value> m) {
-    return m.rows() == 0
-               ? std::span<const typename N::Value>()
-               : std::span<const typename N::Value>(m.row(0).data(), m.rows() * m.columns());
-  }
-
   const Problem<N>& problem_;
   const Dimensions& d_;
   const Visibility& visibility_;
   std::int64_t batch_;
   MatrixView<const typename N::Key> key_;
-  typename N::Values values_;
+  const typename N::Values& values_;
 };
+
+/// Grouped attention over all batch entries, query heads and rows, on values that were
+/// prepared before (`problem.value` is not read).
+template <class N>
+AttentionResult<N> attention(const Problem<N>& problem, const ValueHistories<N>& values,
+                             Wanted wanted) {
+  validate(problem.contract);
+  const Dimensions d = dimensions_of(problem, values.shape());
+  const auto head_map = resolve_head_map(problem.contract.head_map, d.q_heads, d.kv_heads);
+  const Visibility visibility(problem.contract, d, problem.lengths, problem.mask);
+  AttentionResult<N> result;
+  result.output = Tensor<typename N::Value>({d.batch, d.q_heads, d.queries, d.value_size});
+  if (wanted == Wanted::output_and_weights) {
+    result.weights = Tensor<typename N::Strength>({d.batch, d.q_heads, d.queries, d.keys});
+  }
+  for (std::int64_t b = 0; b < d.batch; ++b) {
+    for (std::int64_t h = 0; h < d.q_heads; ++h) {
+      const std::int64_t kv_head = head_map[static_cast<std::size_t>(h)];
+      const HeadReader<N> reader(problem, d, visibility, b, kv_head, values.at(b, kv_head));
+      for (std::int64_t i = 0; i < d.queries; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        RowResult<N> row;
+        row.output = result.output.matrix(b, h).row(at);
+        if (wanted == Wanted::output_and_weights) {
+          row.weights = result.weights.matrix(b, h).row(at);
+        }
+        reader.row(h, i, row);
+        result.empty.push_back(row.empty ? 1 : 0);
+      }
+    }
+  }
+  return result;
+}
 
 /// Grouped attention over all batch entries, query heads and rows.
 ///
@@ -178,31 +304,9 @@ class HeadReader {
 /// type rounds. Empty rows are zero and marked; the policy is the caller's to apply.
 /// Errors: InputError from the contract, the shapes, and ExactNumbers.
 template <class N>
-AttentionResult<N> attention(const Problem<N>& problem) {
-  validate(problem.contract);
-  const Dimensions d = dimensions_of(problem);
-  const auto head_map = resolve_head_map(problem.contract.head_map, d.q_heads, d.kv_heads);
-  const Visibility visibility(problem.contract, d, problem.lengths, problem.mask);
-  AttentionResult<N> result;
-  result.output = Tensor<typename N::Value>({d.batch, d.q_heads, d.queries, d.value_size});
-  result.weights = Tensor<typename N::Strength>({d.batch, d.q_heads, d.queries, d.keys});
-  result.empty.assign(static_cast<std::size_t>(d.batch * d.q_heads * d.queries), 0);
-  for (std::int64_t b = 0; b < d.batch; ++b) {
-    std::vector<std::optional<HeadReader<N>>> readers(static_cast<std::size_t>(d.kv_heads));
-    for (std::int64_t h = 0; h < d.q_heads; ++h) {
-      const std::int64_t kv_head = head_map[static_cast<std::size_t>(h)];
-      auto& reader = readers[static_cast<std::size_t>(kv_head)];
-      if (!reader) reader.emplace(problem, d, visibility, b, kv_head);
-      for (std::int64_t i = 0; i < d.queries; ++i) {
-        RowResult<N> row = reader->row(h, i);
-        const auto at = static_cast<std::size_t>(i);
-        std::ranges::move(row.output, result.output.matrix(b, h).row(at).begin());
-        std::ranges::move(row.weights, result.weights.matrix(b, h).row(at).begin());
-        result.empty[static_cast<std::size_t>((b * d.q_heads + h) * d.queries + i)] = row.empty;
-      }
-    }
-  }
-  return result;
+AttentionResult<N> attention(const Problem<N>& problem,
+                             Wanted wanted = Wanted::output_and_weights) {
+  return attention(problem, ValueHistories<N>(problem.value), wanted);
 }
 
 /// Every query head's own copy of the history that the map gives it: the expansion
@@ -212,16 +316,17 @@ template <class T>
 Tensor<T> expand_heads(const Tensor<T>& histories, const std::vector<std::int64_t>& head_map) {
   Shape shape = histories.shape();
   shape[1] = static_cast<std::int64_t>(head_map.size());
-  Tensor<T> expanded(shape);
+  std::vector<T> data;
+  data.reserve(static_cast<std::size_t>(element_count(shape)));
   for (std::int64_t b = 0; b < shape[0]; ++b) {
-    for (std::int64_t h = 0; h < shape[1]; ++h) {
-      const auto from = histories.matrix(b, head_map[static_cast<std::size_t>(h)]);
-      const auto to = expanded.matrix(b, h);
-      for (std::size_t r = 0; r < from.rows(); ++r)
-        std::ranges::copy(from.row(r), to.row(r).begin());
+    for (const std::int64_t kv_head : head_map) {
+      const auto history = histories.matrix(b, kv_head);
+      for (std::size_t r = 0; r < history.rows(); ++r) {
+        data.insert(data.end(), history.row(r).begin(), history.row(r).end());
+      }
     }
   }
-  return expanded;
+  return Tensor<T>(std::move(shape), std::move(data));
 }
 
 }  // namespace gqa

@@ -44,7 +44,9 @@ void split_float_mask(const TypedTensor& tensor, std::optional<Tensor<double>>& 
     }
   }
   // A last axis shorter than the keys hides the rest, which only the mask can say.
-  if (any_hidden || values.shape().back() > 1) mask = std::move(visible);
+  // (A mask without any axis is refused with the other shapes.)
+  const bool may_be_short = !values.shape().empty() && values.shape().back() > 1;
+  if (any_hidden || may_be_short) mask = std::move(visible);
   bias = std::move(values);
 }
 
@@ -94,6 +96,13 @@ ProblemShapes shapes_of(const AttentionProblem& problem, const ProblemTensors& t
   return shapes;
 }
 
+void require_head_count(const std::optional<std::int64_t>& declared, std::int64_t found,
+                        const char* field) {
+  if (!declared || *declared == found) return;
+  throw InputError("contract.head_count", field,
+                   fmt::format("{} heads are declared; the tensors have {}", *declared, found));
+}
+
 // [Hq] or [B, Hq] -> B * Hq values.
 std::vector<double> broadcast_slopes(std::vector<double> slopes, const Dimensions& d) {
   const auto full = static_cast<std::size_t>(d.batch * d.q_heads);
@@ -125,16 +134,16 @@ AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& con
   read_mask(tensors, bias, mask);
   const auto past_key = cache(tensors.past_key, "past_key");
   const auto past_value = cache(tensors.past_value, "past_value");
-  AttentionProblem problem{
-      .contract = contract,
-      .query = view(tensors.query, contract.q_num_heads, "query"),
-      .key = History(view(tensors.key, contract.kv_num_heads, "key")),
-      .value = History(view(tensors.value, contract.kv_num_heads, "value")),
-      .bias = std::move(bias),
-      .visibility = Visibility(Contract{}, Dimensions{}),
-  };
+  AttentionProblem problem;
+  problem.contract = contract;
+  problem.query = view(tensors.query, contract.q_num_heads, "query");
+  problem.key = History(view(tensors.key, contract.kv_num_heads, "key"));
+  problem.value = History(view(tensors.value, contract.kv_num_heads, "value"));
+  problem.bias = std::move(bias);
   if (tensors.output) problem.output = view(tensors.output, contract.q_num_heads, "output");
   const Dimensions d = resolve_dimensions(shapes_of(problem, tensors, past_key, past_value));
+  require_head_count(contract.q_num_heads, d.q_heads, "q_num_heads");
+  require_head_count(contract.kv_num_heads, d.kv_heads, "kv_num_heads");
   if (past_key) {
     problem.key = History(*past_key, problem.key.current());
     problem.value = History(*past_value, problem.value.current());

@@ -24,6 +24,12 @@ struct ProblemTensors {
   std::shared_ptr<const TypedTensor> nonpad_kv_seqlen;
   std::shared_ptr<const TypedTensor> sink;
   std::shared_ptr<const TypedTensor> alibi_slopes;
+  // Further outputs, audited where they are there; in the layouts that CONTRACT states.
+  std::shared_ptr<const TypedTensor> present_key;
+  std::shared_ptr<const TypedTensor> present_value;
+  std::shared_ptr<const TypedTensor> qk_matmul_output;
+  std::shared_ptr<const TypedTensor> lse;
+  int qk_matmul_output_mode = 0;  ///< 0 scaled scores, 1 after softcap, 2 after bias, 3 weights
 };
 
 /// Operands in BHSD order, checked against each other and the contract.
@@ -54,8 +60,9 @@ struct AttentionProblem {
 /// Builds and validates a problem.
 ///
 /// Errors: InputError at the tensor's or field's name: "contract.missing_tensor",
-/// "contract.element_type", and those of validate, StridedTensor, resolve_dimensions,
-/// resolve_head_map and Visibility.
+/// "contract.element_type", "contract.head_count" (declared heads that the tensors
+/// contradict), "contract.not_a_number" (in a sink or slope), and those of validate,
+/// StridedTensor, resolve_dimensions, resolve_head_map and Visibility.
 AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& contract);
 
 }  // namespace gqa

@@ -21,17 +21,17 @@ namespace gqa {
 /// (sum over `rows` of weights[r] * values(r, c)) / (the weights' sum + extra), column by
 /// column, left to right. The plain loop for every number type without a better way.
 template <class T>
-std::vector<T> weighted_means_in_order(std::span<const T> values, std::size_t columns,
-                                       std::span<const T> weights,
-                                       std::span<const std::size_t> rows, const T& extra) {
+void weighted_means_in_order(std::span<const T> values, std::span<const T> weights,
+                             std::span<const std::size_t> rows, const T& extra,
+                             std::span<T> means) {
   T total = extra;
   for (const std::size_t row : rows) total += weights[row];
-  std::vector<T> means(columns, T(0));
+  for (T& mean : means) mean = T(0);
   for (const std::size_t row : rows) {
     const T weight(weights[row] / total);
-    for (std::size_t c = 0; c < columns; ++c) means[c] += T(weight * values[row * columns + c]);
+    const std::span<const T> value = values.subspan(row * means.size(), means.size());
+    for (std::size_t c = 0; c < means.size(); ++c) means[c] += T(weight * value[c]);
   }
-  return means;
 }
 
 /// Exact: scores are rational combinations of logarithms, strengths rationals.
@@ -70,26 +70,23 @@ struct ExactNumbers {
    public:
     Values(std::span<const Value> values, std::size_t rows, std::size_t columns)
         : store_(make(values, rows, columns)) {}
-    std::vector<Value> means(std::span<const Strength> strengths, std::span<const std::size_t> rows,
-                             const Strength& extra) const {
+    void means(std::span<const Strength> strengths, std::span<const std::size_t> rows,
+               const Strength& extra, std::span<Value> result) const {
       if constexpr (std::is_same_v<R, Rational>) {
-        return weighted_means(store_, strengths, rows, extra);
+        store_.means(strengths, rows, extra, result);
       } else {
-        return weighted_means_in_order<R>(store_.values, store_.columns, strengths, rows, extra);
+        weighted_means_in_order<R>(store_, strengths, rows, extra, result);
       }
     }
 
    private:
-    struct Plain {
-      std::span<const Value> values;
-      std::size_t columns;
-    };
-    using Store = std::conditional_t<std::is_same_v<R, Rational>, ClearedColumns, Plain>;
+    using Store =
+        std::conditional_t<std::is_same_v<R, Rational>, ClearedColumns, std::span<const Value>>;
     static Store make(std::span<const Value> values, std::size_t rows, std::size_t columns) {
       if constexpr (std::is_same_v<R, Rational>) {
         return ClearedColumns(values, rows, columns);
       } else {
-        return Plain{values, columns};
+        return values;
       }
     }
     Store store_;
@@ -130,35 +127,32 @@ struct RealNumbers {
   /// The largest visible score (any shift is exact in mathematics). For balls the
   /// midpoints decide: an exact shift widens nothing.
   static T shift(std::span<const T> scores, std::span<const std::size_t> rows, const T* sink) {
+    const T* largest = sink != nullptr ? sink : &scores[rows.front()];
+    for (const std::size_t row : rows) {
+      if constexpr (std::is_same_v<T, Ball>) {
+        if (midpoint_less(*largest, scores[row])) largest = &scores[row];
+      } else {
+        if (*largest < scores[row]) largest = &scores[row];
+      }
+    }
     if constexpr (std::is_same_v<T, Ball>) {
-      double largest =
-          sink != nullptr ? sink->midpoint_double() : scores[rows.front()].midpoint_double();
-      for (const std::size_t row : rows) {
-        const double midpoint = scores[row].midpoint_double();
-        if (midpoint > largest) largest = midpoint;
-      }
-      return Ball(largest);
+      return largest->midpoint();
     } else {
-      T largest = sink != nullptr ? *sink : scores[rows.front()];
-      for (const std::size_t row : rows) {
-        if (largest < scores[row]) largest = scores[row];
-      }
-      return largest;
+      return *largest;
     }
   }
 
   class Values {
    public:
-    Values(std::span<const T> values, std::size_t /*rows*/, std::size_t columns)
-        : values_(values), columns_(columns) {}
-    std::vector<T> means(std::span<const T> strengths, std::span<const std::size_t> rows,
-                         const T& extra) const {
-      return weighted_means_in_order<T>(values_, columns_, strengths, rows, extra);
+    Values(std::span<const T> values, std::size_t /*rows*/, std::size_t /*columns*/)
+        : values_(values) {}
+    void means(std::span<const T> strengths, std::span<const std::size_t> rows, const T& extra,
+               std::span<T> result) const {
+      weighted_means_in_order<T>(values_, strengths, rows, extra, result);
     }
 
    private:
     std::span<const T> values_;
-    std::size_t columns_;
   };
 };
 

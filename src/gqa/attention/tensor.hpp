@@ -49,9 +49,11 @@ template <class T>
 class Tensor {
  public:
   Tensor() = default;
-  explicit Tensor(Shape shape, T fill = T())
-      : shape_(std::move(shape)),
-        data_(static_cast<std::size_t>(element_count(shape_)), std::move(fill)) {}
+  /// Zeros.
+  explicit Tensor(Shape shape)
+      : shape_(std::move(shape)), data_(static_cast<std::size_t>(element_count(shape_))) {}
+  Tensor(Shape shape, const T& fill)
+      : shape_(std::move(shape)), data_(static_cast<std::size_t>(element_count(shape_)), fill) {}
   /// Precondition: data.size() == element_count(shape).
   Tensor(Shape shape, std::vector<T> data) : shape_(std::move(shape)), data_(std::move(data)) {}
 

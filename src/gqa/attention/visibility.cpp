@@ -51,6 +51,10 @@ Visibility::Visibility(const Contract& contract, const Dimensions& dimensions,
       window_(contract.window),
       lengths_(checked_lengths(dimensions, lengths)),
       mask_(std::move(mask)) {
+  // Wider than all rows and keys hides nothing, and p - left, p + right stay in range.
+  const std::int64_t widest = dimensions.queries + dimensions.keys;
+  window_.left = std::min(window_.left, widest);
+  window_.right = std::min(window_.right, widest);
   for (const std::int64_t length : lengths_) {
     offsets_.push_back(
         offset_of(contract.causal_alignment, dimensions, length, lengths.has_value()));

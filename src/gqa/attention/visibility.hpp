@@ -24,6 +24,8 @@ struct KeyRange {
 /// a contiguous range, so the range and the mask are asked separately.
 class Visibility {
  public:
+  /// No batch entry: nothing may be asked.
+  Visibility() = default;
   /// `lengths`: nonpad_kv_seqlen, one per batch entry, or nullopt.
   /// `mask`: true attends; shape broadcastable to [B, Hq, T, keys], or nullopt.
   ///
@@ -52,7 +54,7 @@ class Visibility {
   std::vector<std::size_t> keys_of(std::int64_t batch, std::int64_t head, std::int64_t row) const;
 
  private:
-  bool causal_;
+  bool causal_ = false;
   Window window_;
   std::vector<std::int64_t> offsets_;  // one per batch entry
   std::vector<std::int64_t> lengths_;  // one per batch entry

@@ -71,7 +71,7 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& options) 
   if (element_count(problem.output->shape(), "output") == 0) {
     throw InputError("audit.nothing_to_audit", "output", "has no element");
   }
-  AuditResult result{.tally = empty_tally(d)};
+  AuditResult result{.tally = empty_tally(d), .where = ""};
   std::mutex mutex;
   std::int64_t rows_done = 0;
   const std::int64_t histories = d.batch * d.kv_heads;

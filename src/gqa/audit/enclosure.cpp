@@ -78,6 +78,11 @@ bool EnclosureReader::is_finite(std::int64_t head, std::int64_t row,
   if (problem_.sink && !std::isfinite((*problem_.sink)[static_cast<std::size_t>(head)])) {
     return false;
   }
+  if (problem_.alibi_slopes &&
+      !std::isfinite((
+          *problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))])) {
+    return false;
+  }
   return std::ranges::all_of(query, [](double q) { return std::isfinite(q); }) &&
          std::ranges::all_of(visible, [this, head, row](std::size_t j) {
            return key_finite_[j] != 0 && std::isfinite(mask_bias(problem_, batch_, head, row, j));
@@ -102,8 +107,8 @@ std::vector<Ball> EnclosureReader::bias_row(std::int64_t head, std::int64_t row,
   return bias;
 }
 
-RowResult<BallNumbers> EnclosureReader::row(std::int64_t head, std::int64_t row,
-                                            const std::vector<std::size_t>& visible) const {
+EnclosureReader::Row EnclosureReader::row(std::int64_t head, std::int64_t row,
+                                          const std::vector<std::size_t>& visible) const {
   const std::vector<double> query = read_query(problem_, batch_, head, row);
   const std::vector<Ball> query_balls(query.begin(), query.end());
   const std::vector<Ball> bias = bias_row(head, row, visible);
@@ -125,12 +130,20 @@ RowResult<BallNumbers> EnclosureReader::row(std::int64_t head, std::int64_t row,
     sink = Ball((*problem_.sink)[static_cast<std::size_t>(head)]);
     operands.sink = &*sink;
   }
-  return attend_row(operands, keys, value_size);
+  Row owned;
+  owned.output.resize(value_size);
+  owned.weights.resize(keys);
+  RowResult<BallNumbers> result;
+  result.output = owned.output;
+  result.weights = owned.weights;
+  attend_row(operands, keys, result);
+  owned.scores = std::move(result.scores);
+  return owned;
 }
 
 RowRounding EnclosureReader::rounding(std::int64_t head, std::int64_t row,
                                       const std::vector<std::size_t>& visible,
-                                      const RowResult<BallNumbers>& result) const {
+                                      const Row& result) const {
   const std::vector<double> query = read_query(problem_, batch_, head, row);
   const std::vector<Ball> query_balls(query.begin(), query.end());
   RowRounding rounding;

@@ -21,18 +21,25 @@ class EnclosureReader {
   /// What is visible to a row, ascending.
   std::vector<std::size_t> visible(std::int64_t head, std::int64_t row) const;
 
-  /// Do the query row and all visible keys and values hold finite numbers? If not, the
+  /// Do the query row, all visible keys and values, sink, slope and bias hold finite
+  /// numbers? If not, the
   /// contract gives no number and nothing below may be asked.
   bool is_finite(std::int64_t head, std::int64_t row,
                  const std::vector<std::size_t>& visible) const;
 
+  /// One row's results, owned.
+  struct Row {
+    std::vector<Ball> scores;   ///< [S], of visible keys
+    std::vector<Ball> weights;  ///< [S], of visible keys
+    std::vector<Ball> output;   ///< [dv]
+  };
+
   /// The row's result at the thread's precision. Precondition: is_finite.
-  RowResult<BallNumbers> row(std::int64_t head, std::int64_t row,
-                             const std::vector<std::size_t>& visible) const;
+  Row row(std::int64_t head, std::int64_t row, const std::vector<std::size_t>& visible) const;
 
   /// What the precision models need to know of the row. Precondition: is_finite, not empty.
   RowRounding rounding(std::int64_t head, std::int64_t row, const std::vector<std::size_t>& visible,
-                       const RowResult<BallNumbers>& result) const;
+                       const Row& result) const;
 
   /// v_c of the visible keys, for RoundingBound::column.
   std::vector<const Ball*> value_column(const std::vector<std::size_t>& visible,

@@ -10,7 +10,7 @@ struct RowAuditor::Row {
   std::int64_t head;
   std::int64_t row;
   std::vector<std::size_t> visible;
-  RowResult<BallNumbers> result;
+  EnclosureReader::Row result;
   std::optional<RowRounding> rounding;
   std::optional<RoundingBound> bound;
 

@@ -81,7 +81,11 @@ ElementDecision decide(double output, const FloatFormat& format, const Ball& ref
 
 ElementDecision decide_exactly(double output, const FloatFormat& format, const Rational& reference,
                                const Tolerance& tolerance, const RoundingBounds* bounds) {
-  if (!std::isfinite(output) || std::holds_alternative<ModelTolerance>(tolerance)) {
+  if (std::isinf(output)) {
+    const double rounded = decode(format, round_to_nearest_even(format, reference));
+    return proved_unless(Uncertain::from(rounded == output));
+  }
+  if (std::isnan(output) || std::holds_alternative<ModelTolerance>(tolerance)) {
     return decide(output, format, Ball(reference), tolerance, bounds);
   }
   const Rational error = abs(Rational(Rational(output) - reference));

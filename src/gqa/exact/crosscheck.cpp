@@ -135,6 +135,16 @@ Rational underflow_unit() {
 
 }  // namespace
 
+void CrossCheck::merge(const CrossCheck& other) {
+  if (other.max_error > max_error || elements == 0) {
+    max_error = other.max_error;
+    tolerance = other.tolerance;
+  }
+  within = (elements == 0 || within) && other.within;
+  max_ratio = std::max(max_ratio, other.max_ratio);
+  elements += other.elements;
+}
+
 std::string_view name(CheckFormat format) {
   switch (format) {
     case CheckFormat::binary64:
@@ -160,11 +170,11 @@ Tensor<T> converted(const Tensor<From>& from, Enclose&& enclosed) {
 
 // One-hot keys [B, Hkv, S, S]: key j reads coordinate j of the query.
 template <class T>
-Tensor<T> one_hot_keys(const Shape& key) {
-  Tensor<T> keys({key[0], key[1], key[2], key[2]}, T(0));
-  for (std::int64_t b = 0; b < key[0]; ++b) {
-    for (std::int64_t g = 0; g < key[1]; ++g) {
-      for (std::size_t j = 0; j < static_cast<std::size_t>(key[2]); ++j) {
+Tensor<T> one_hot_keys(const Shape& value) {
+  Tensor<T> keys({value[0], value[1], value[2], value[2]}, T(0));
+  for (std::int64_t b = 0; b < value[0]; ++b) {
+    for (std::int64_t g = 0; g < value[1]; ++g) {
+      for (std::size_t j = 0; j < static_cast<std::size_t>(value[2]); ++j) {
         keys.matrix(b, g)(j, j) = T(1);
       }
     }
@@ -189,7 +199,7 @@ Problem<RealNumbers<T>> real_path_problem(const Problem<GmpNumbers>& exact) {
     const Ball root = gqa::sqrt(Ball(static_cast<int>(exact.value.extent(2))));
     real.query =
         converted<T>(*exact.strengths, [&](const Rational& a) { return log(Ball(a)) * root; });
-    real.key = one_hot_keys<T>(exact.key.shape());
+    real.key = one_hot_keys<T>(exact.value.shape());
   } else {
     const Ball root = gqa::sqrt(Ball(static_cast<int>(exact.query.extent(3))));
     real.query = converted<T>(exact.query, [&](const LogRational& q) { return enclose(q) * root; });
@@ -256,18 +266,17 @@ CrossCheck compare_with_exact(const Tensor<T>& output, const Tensor<Rational>& e
     }
     const Rational error = abs(Rational(exact_value(output.data()[i]) - exact.data()[i]));
     within = within && error <= tolerance.data()[i];
-    check.max_error = std::max(check.max_error, Ball(error).upper_double());
+    const double magnitude_of_error = Ball(error).upper_double();
+    const double allowed = Ball(tolerance.data()[i]).upper_double();
+    if (magnitude_of_error > check.max_error || check.tolerance == 0) {
+      check.max_error = magnitude_of_error;
+      check.tolerance = allowed;
+    }
     if (error == 0) continue;
     const double ratio = tolerance.data()[i] == 0
                              ? std::numeric_limits<double>::infinity()
                              : Ball(Rational(error / tolerance.data()[i])).upper_double();
-    if (ratio > check.max_ratio || check.tolerance == 0) {
-      check.tolerance = Ball(tolerance.data()[i]).upper_double();
-    }
     check.max_ratio = std::max(check.max_ratio, ratio);
-  }
-  if (check.tolerance == 0 && !tolerance.empty()) {
-    check.tolerance = Ball(tolerance.data().front()).upper_double();
   }
   check.within = within;
   return check;

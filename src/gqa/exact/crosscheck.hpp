@@ -20,8 +20,10 @@ struct CrossCheck {
   CheckFormat format = CheckFormat::binary64;
   std::int64_t elements = 0;
   double max_error = 0;  ///< largest |float - exact|, rounded up
-  double tolerance = 0;  ///< the derived tolerance of the element with the largest ratio
+  double tolerance = 0;  ///< the derived tolerance of the element with the largest error
   double max_ratio = 0;  ///< largest error / tolerance
+  /// Joins another comparison in the same format: counts add, the larger error wins.
+  void merge(const CrossCheck& other);
   /// Every element within its own tolerance, NaN never. False until shown.
   bool within = false;
 };

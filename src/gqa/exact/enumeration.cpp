@@ -15,30 +15,11 @@ constexpr std::int64_t keys = 4;
 constexpr std::int64_t value_size = 3;
 constexpr std::int64_t largest_max_heads = 512;
 
-template <class R>
-R fraction(std::int64_t numerator, std::int64_t denominator) {
-  return rational_cast<R>(make_rational(mpz_class(static_cast<long>(numerator)),
-                                        mpz_class(static_cast<long>(denominator))));
-}
-
-template <class R>
-std::array<R, value_size> value_of(std::int64_t kv_head, std::int64_t key) {
+// v[g][j] = (10 g + j, (j+1)/(g+2), (-1)^j (g+1) + 1/(j+1))
+std::array<WordFraction, value_size> value_of(std::int64_t kv_head, std::int64_t key) {
   const std::int64_t sign = key % 2 == 0 ? 1 : -1;
-  return {fraction<R>(10 * kv_head + key, 1), fraction<R>(key + 1, kv_head + 2),
-          R(fraction<R>(sign * (kv_head + 1), 1) + fraction<R>(1, key + 1))};
-}
-
-// The multi-head problem in which every query head owns a copy of its history.
-template <class R>
-Problem<ExactNumbers<R>> expanded_problem(const Problem<ExactNumbers<R>>& grouped,
-                                          const std::vector<std::int64_t>& head_map) {
-  Problem<ExactNumbers<R>> expanded;
-  expanded.contract = grouped.contract;
-  expanded.query = grouped.query;
-  expanded.key = expand_heads(grouped.key, head_map);
-  expanded.value = expand_heads(grouped.value, head_map);
-  expanded.strengths = grouped.strengths;
-  return expanded;
+  return {WordFraction::reduced(10 * kv_head + key, 1), WordFraction::reduced(key + 1, kv_head + 2),
+          WordFraction::reduced(sign * (kv_head + 1) * (key + 1) + 1, key + 1)};
 }
 
 // floor(h / (Hq/Hkv)) by repetition, as repeat_interleave does it: a second way to the
@@ -82,40 +63,42 @@ std::vector<EnumerationCase> enumeration_cases(std::int64_t max_heads) {
 
 template <class R>
 Problem<ExactNumbers<R>> case_problem(const EnumerationCase& which) {
-  using Numbers = ExactNumbers<R>;
-  Problem<Numbers> problem;
-  problem.query = Tensor<typename Numbers::Query>({1, which.q_heads, 1, 1});
-  problem.key = Tensor<R>({1, which.kv_heads, keys, 1}, R(0));
-  problem.value = Tensor<R>({1, which.kv_heads, keys, value_size}, R(0));
-  problem.strengths = Tensor<R>({1, which.q_heads, 1, keys}, R(0));
+  std::vector<R> strengths;
+  strengths.reserve(static_cast<std::size_t>(which.q_heads * keys));
   for (std::int64_t h = 0; h < which.q_heads; ++h) {
-    const auto row = problem.strengths->matrix(0, h).row(0);
     for (std::int64_t j = 0; j < keys; ++j) {
-      row[static_cast<std::size_t>(j)] =
-          rational_cast<R>(weight_families[which.family].strength(h, j));
+      append(strengths, weight_families[which.family].strength(h, j));
     }
   }
+  std::vector<R> values;
+  values.reserve(static_cast<std::size_t>(which.kv_heads * keys * value_size));
   for (std::int64_t g = 0; g < which.kv_heads; ++g) {
     for (std::int64_t j = 0; j < keys; ++j) {
-      const auto value = value_of<R>(g, j);
-      std::ranges::copy(value, problem.value.matrix(0, g).row(static_cast<std::size_t>(j)).begin());
+      for (const WordFraction& coordinate : value_of(g, j)) append(values, coordinate);
     }
   }
+  Problem<ExactNumbers<R>> problem;
+  problem.strengths = Tensor<R>({1, which.q_heads, 1, keys}, std::move(strengths));
+  problem.value = Tensor<R>({1, which.kv_heads, keys, value_size}, std::move(values));
   return problem;
 }
 
 template <class R>
 CaseOutcome evaluate_case(const EnumerationCase& which) {
-  Problem<ExactNumbers<R>> problem = case_problem<R>(which);
-  const auto direct = attention(problem);
-  const auto repetition = consecutive_repetition(which.q_heads, which.kv_heads);
-  const auto expanded = attention(expanded_problem<R>(problem, repetition));
+  using Numbers = ExactNumbers<R>;
+  Problem<Numbers> problem = case_problem<R>(which);
+  const ValueHistories<Numbers> shared(problem.value);
+  const auto direct = attention(problem, shared, Wanted::output);
   problem.contract.head_map.kind = HeadMapKind::interleaved;
-  const auto interleaved = attention(problem);
+  const auto interleaved = attention(problem, shared, Wanted::output);
+  // The multi-head problem in which every query head owns a copy of its history.
+  const auto repetition = consecutive_repetition(which.q_heads, which.kv_heads);
+  problem.contract.head_map.kind = HeadMapKind::contiguous;
+  const auto multi_head = attention(problem, shared.expanded(repetition), Wanted::output);
   CaseOutcome outcome;
-  outcome.equal = direct.output == expanded.output && direct.weights == expanded.weights;
-  outcome.map_differs =
-      resolve_head_map(problem.contract.head_map, which.q_heads, which.kv_heads) != repetition;
+  outcome.equal = direct.output == multi_head.output;
+  const HeadMap other{HeadMapKind::interleaved, {}};
+  outcome.map_differs = resolve_head_map(other, which.q_heads, which.kv_heads) != repetition;
   outcome.detected = direct.output != interleaved.output;
   return outcome;
 }

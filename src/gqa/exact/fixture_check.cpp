@@ -51,6 +51,7 @@ class Checker {
       report_.is_nan.push_back(rule_of(problem, result_, i) == ElementRule::nan ? 1 : 0);
     }
     if (!fixture_.output) fail("no expected output is stated");
+    if (result_.output.empty()) fail("the output has no element: nothing was checked");
     if (fixture_.output) expect_tensor(problem, result_, *fixture_.output, "output");
     check_weights();
     check_head_map();
@@ -111,9 +112,8 @@ class Checker {
 
   void check_head_map() {
     if (!fixture_.head_map) return;
-    const auto map =
-        resolve_head_map(fixture_.problem.contract.head_map, fixture_.problem.query.extent(1),
-                         fixture_.problem.key.extent(1));
+    const auto map = resolve_head_map(fixture_.problem.contract.head_map, result_.output.extent(1),
+                                      fixture_.problem.value.extent(1));
     if (map != *fixture_.head_map) fail("head map: {}, expected {}", map, *fixture_.head_map);
   }
 
@@ -196,8 +196,10 @@ Problem<BoostNumbers> to_second_engine(const Problem<GmpNumbers>& problem) {
   other.contract = problem.contract;
   other.lengths = problem.lengths;
   other.mask = problem.mask;
-  other.query = *cast_tensor<BoostLogRational>(std::optional(problem.query), logarithm);
-  other.key = *cast_tensor<BoostRational>(std::optional(problem.key), number);
+  if (!problem.strengths) {
+    other.query = *cast_tensor<BoostLogRational>(std::optional(problem.query), logarithm);
+    other.key = *cast_tensor<BoostRational>(std::optional(problem.key), number);
+  }
   other.value = *cast_tensor<BoostRational>(std::optional(problem.value), number);
   other.strengths = cast_tensor<BoostRational>(problem.strengths, number);
   other.bias = cast_tensor<BoostLogRational>(problem.bias, logarithm);
@@ -260,16 +262,18 @@ void Checker::check_permutation() {
   if (!fixture_.permutation) return;
   const HeadPermutation& p = *fixture_.permutation;
   const Problem<GmpNumbers>& old = fixture_.problem;
-  if (!is_permutation_of(p.query_heads, old.query.extent(1)) ||
-      !is_permutation_of(p.kv_heads, old.key.extent(1))) {
+  if (!is_permutation_of(p.query_heads, result_.output.extent(1)) ||
+      !is_permutation_of(p.kv_heads, old.value.extent(1))) {
     fail("the permutation does not name every head once");
     return;
   }
   Problem<GmpNumbers> permuted = old;
   permuted.contract.head_map = permuted_map(
-      resolve_head_map(old.contract.head_map, old.query.extent(1), old.key.extent(1)), p);
-  permuted.query = expand_heads(old.query, p.query_heads);
-  permuted.key = expand_heads(old.key, p.kv_heads);
+      resolve_head_map(old.contract.head_map, result_.output.extent(1), old.value.extent(1)), p);
+  if (!old.strengths) {
+    permuted.query = expand_heads(old.query, p.query_heads);
+    permuted.key = expand_heads(old.key, p.kv_heads);
+  }
   permuted.value = expand_heads(old.value, p.kv_heads);
   if (old.strengths) permuted.strengths = expand_heads(*old.strengths, p.query_heads);
   if (old.bias) permuted.bias = expand_heads(*old.bias, p.query_heads);
@@ -294,7 +298,9 @@ void Checker::check_pooling() {
   if (!fixture_.pooled) return;
   Problem<GmpNumbers> pooled = fixture_.problem;
   pooled.contract.head_map = {};
-  pooled.key = mean_pool_heads(fixture_.problem.key, fixture_.pooled->kv_heads);
+  if (!pooled.strengths) {
+    pooled.key = mean_pool_heads(fixture_.problem.key, fixture_.pooled->kv_heads);
+  }
   pooled.value = mean_pool_heads(fixture_.problem.value, fixture_.pooled->kv_heads);
   const Result result = attention(pooled);
   expect_tensor(pooled, result, fixture_.pooled->output, "pooled output");

@@ -59,8 +59,7 @@ void read_scores(const json& document, Problem<GmpNumbers>& problem) {
     throw InputError("fixture.missing_field", "scaled_query",
                      "state the scores by scaled_query and key, strengths, or equal_scores");
   }
-  const bool shifted = document.contains("bias") || document.contains("score_shift");
-  if (ways > 1 || (by_strengths && shifted) || (!by_query && document.contains("key"))) {
+  if (ways > 1 || (!by_query && document.contains("key"))) {
     throw InputError("fixture.scores_stated_twice", "scaled_query",
                      "the scores are stated in more than one way");
   }
@@ -73,13 +72,6 @@ void read_scores(const json& document, Problem<GmpNumbers>& problem) {
   } else if (by_strengths) {
     problem.strengths =
         nested_tensor<Rational>(document["strengths"], 4, "strengths", exact_strength);
-    const Shape& s = problem.strengths->shape();
-    if (s[0] != value[0] || s[3] != value[2]) {
-      throw InputError("contract.shape_mismatch", "strengths",
-                       fmt::format("shape {} does not fit values {}", to_text(s), to_text(value)));
-    }
-    problem.query = Tensor<LogRational>({s[0], s[1], s[2], 1});
-    problem.key = Tensor<Rational>(blank_key, Rational(0));
   } else {
     const json& counts = document["equal_scores"];
     require_known_fields(counts, {"query_heads", "queries"}, "equal_scores");
@@ -101,7 +93,7 @@ void require_row_shape(const Shape& shape, const Shape& expected, const char* fi
 }
 
 void read_optional_operands(const json& document, Problem<GmpNumbers>& problem) {
-  const Shape& query = problem.query.shape();
+  const Shape& query = problem.strengths ? problem.strengths->shape() : problem.query.shape();
   const std::int64_t keys = problem.value.extent(2);
   if (document.contains("score_shift")) {
     auto shift =
@@ -141,7 +133,7 @@ void read_expectations(const json& document, Fixture& fixture) {
   }
   if (expect.contains("empty_rows")) {
     fixture.empty_rows.emplace();
-    for (const json& row : expect["empty_rows"]) {
+    for (const json& row : list_field(expect["empty_rows"], "expect: empty_rows")) {
       fixture.empty_rows->push_back(integer_list(row, "expect: empty_rows"));
     }
   }
@@ -154,7 +146,7 @@ HeadMap head_map_field(const json& value, const std::string& where) {
 
 void read_comparisons(const json& document, Fixture& fixture) {
   if (!document.contains("compare")) return;
-  for (const json& entry : document["compare"]) {
+  for (const json& entry : list_field(document["compare"], "compare")) {
     require_known_fields(entry, {"head_map", "changed_heads", "output"}, "compare");
     MapComparison comparison;
     comparison.head_map =
@@ -171,7 +163,7 @@ void read_comparisons(const json& document, Fixture& fixture) {
 std::vector<HeadPair> head_pairs(const json& document, const char* field) {
   std::vector<HeadPair> pairs;
   if (!document.contains(field)) return pairs;
-  for (const json& entry : document[field]) {
+  for (const json& entry : list_field(document[field], field)) {
     const auto pair = integer_list(entry, field);
     if (pair.size() != 2) wrong_field_type(entry, field, "a pair of query heads");
     pairs.emplace_back(pair[0], pair[1]);
@@ -204,7 +196,7 @@ void read_segment(const json& document, Fixture& fixture) {
   const auto numbers = [](const json& value, const char* where) {
     return nested_tensor<Rational>(value, 1, where, exact_number).data();
   };
-  for (const json& entry : document["segment"]) {
+  for (const json& entry : list_field(document["segment"], "segment")) {
     require_known_fields(entry, {"point", "attainable", "weights"}, "segment");
     SegmentExpectation expected;
     expected.point = numbers(required_field(entry, "point", "segment"), "segment: point");

@@ -1,5 +1,8 @@
 #include "gqa/exact/json_fields.hpp"
 
+#include <cstdint>
+#include <limits>
+
 namespace gqa {
 
 using nlohmann::json;
@@ -37,13 +40,23 @@ std::string string_field(const json& value, const std::string& where) {
 }
 
 std::int64_t integer_field(const json& value, const std::string& where) {
-  if (!value.is_number_integer()) wrong_field_type(value, where, "an integer");
+  // Beyond 2^63 - 1 the library would wrap around to a negative number.
+  const bool fits = value.is_number_integer() &&
+                    (!value.is_number_unsigned() ||
+                     value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
+  if (!fits) wrong_field_type(value, where, "an integer");
   return value.get<std::int64_t>();
 }
 
 bool boolean_field(const json& value, const std::string& where) {
   if (!value.is_boolean()) wrong_field_type(value, where, "true or false");
   return value.get<bool>();
+}
+
+// Looping over null runs no time at all, and what it should have stated is never checked.
+const json& list_field(const json& value, const std::string& where) {
+  if (!value.is_array()) wrong_field_type(value, where, "a list");
+  return value;
 }
 
 std::vector<std::int64_t> integer_list(const json& value, const std::string& where) {

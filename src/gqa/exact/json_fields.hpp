@@ -27,6 +27,7 @@ void require_known_fields(const nlohmann::json& object, const std::set<std::stri
 std::string string_field(const nlohmann::json& value, const std::string& where);
 std::int64_t integer_field(const nlohmann::json& value, const std::string& where);
 bool boolean_field(const nlohmann::json& value, const std::string& where);
+const nlohmann::json& list_field(const nlohmann::json& value, const std::string& where);
 std::vector<std::int64_t> integer_list(const nlohmann::json& value, const std::string& where);
 
 [[noreturn]] void wrong_field_type(const nlohmann::json& value, const std::string& where,

@@ -3,29 +3,25 @@
 namespace gqa {
 namespace {
 
-Rational whole(std::int64_t value) {
-  return Rational(mpz_class(static_cast<long>(value)));
+WordFraction uniform(std::int64_t /*head*/, std::int64_t /*key*/) {
+  return {1, 1};
 }
-
-Rational uniform(std::int64_t /*head*/, std::int64_t /*key*/) {
-  return 1;
+WordFraction arithmetic(std::int64_t head, std::int64_t key) {
+  return {head + key + 1, 1};
 }
-Rational arithmetic(std::int64_t head, std::int64_t key) {
-  return whole(head + key + 1);
+WordFraction descending(std::int64_t head, std::int64_t key) {
+  return {head + 4 - key, 1};
 }
-Rational descending(std::int64_t head, std::int64_t key) {
-  return whole(head + 4 - key);
+WordFraction powers_of_two(std::int64_t head, std::int64_t key) {
+  return {std::int64_t{1} << ((head + key) % 4), 1};
 }
-Rational powers_of_two(std::int64_t head, std::int64_t key) {
-  return whole(std::int64_t{1} << ((head + key) % 4));
+WordFraction reciprocals(std::int64_t head, std::int64_t key) {
+  return {1, head + key + 1};
 }
-Rational reciprocals(std::int64_t head, std::int64_t key) {
-  return make_rational(1, mpz_class(static_cast<long>(head + key + 1)));
-}
-Rational primes(std::int64_t head, std::int64_t key) {
-  static constexpr std::array<int, 8> list{2, 3, 5, 7, 11, 13, 17, 19};
-  return make_rational(list[static_cast<std::size_t>((head + key) % 8)],
-                       list[static_cast<std::size_t>((key + 3) % 8)]);
+WordFraction primes(std::int64_t head, std::int64_t key) {
+  static constexpr std::array<std::int64_t, 8> list{2, 3, 5, 7, 11, 13, 17, 19};
+  return WordFraction::reduced(list[static_cast<std::size_t>((head + key) % 8)],
+                               list[static_cast<std::size_t>((key + 3) % 8)]);
 }
 
 }  // namespace

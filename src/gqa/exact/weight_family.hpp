@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "gqa/num/rational.hpp"
+#include "gqa/num/word_fraction.hpp"
 
 namespace gqa {
 
@@ -13,7 +13,7 @@ namespace gqa {
 /// exponential of the score up to a factor common to the row.
 struct WeightFamily {
   std::string_view name;
-  Rational (*strength)(std::int64_t head, std::int64_t key);
+  WordFraction (*strength)(std::int64_t head, std::int64_t key);
 };
 
 /// uniform 1; arithmetic h+j+1; descending h+4-j; powers_of_two 2^((h+j) mod 4);

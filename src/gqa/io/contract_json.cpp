@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "gqa/error.hpp"
@@ -30,7 +31,11 @@ std::string number_text(const json& value, const std::string& where) {
 }
 
 std::int64_t integer_of(const json& value, const std::string& where) {
-  if (!value.is_number_integer()) wrong_type(where, value, "an integer");
+  // Beyond 2^63 - 1 the library would wrap around to a negative number.
+  const bool fits = value.is_number_integer() &&
+                    (!value.is_number_unsigned() ||
+                     value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
+  if (!fits) wrong_type(where, value, "an integer");
   return value.get<std::int64_t>();
 }
 

@@ -133,6 +133,16 @@ double Ball::midpoint_double() const {
   return arf_get_d(arb_midref(value_), ARF_RND_NEAR);
 }
 
+Ball Ball::midpoint() const {
+  Ball result;
+  arb_get_mid_arb(result.value_, value_);
+  return result;
+}
+
+bool midpoint_less(const Ball& x, const Ball& y) {
+  return arf_cmp(arb_midref(x.get()), arb_midref(y.get())) < 0;
+}
+
 Ball exp(const Ball& x) {
   Ball result;
   arb_exp(result.get(), x.get(), current_precision);
@@ -145,6 +155,11 @@ Ball log(const Ball& x) {
 }
 Ball sqrt(const Ball& x) {
   Ball result;
+  // arb_sqrtpos takes a negative number for a zero that was rounded.
+  if (arb_is_negative(x.get()) != 0) {
+    arb_indeterminate(result.get());
+    return result;
+  }
   arb_sqrtpos(result.get(), x.get(), current_precision);
   return result;
 }

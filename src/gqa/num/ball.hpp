@@ -34,7 +34,8 @@ class PrecisionScope {
 ///
 /// Result: every operation encloses: if x is in X and y in Y then f(x, y) is in
 /// f(X, Y), at the thread's `precision_bits()`. What is undefined (division by a
-/// ball that contains zero, the logarithm of one) gives a ball that is not finite.
+/// ball that contains zero, the logarithm of one, the square root of a ball below
+/// zero) gives a ball that is not finite.
 /// Source: Johansson, "Arb: efficient arbitrary-precision midpoint-radius interval
 /// arithmetic", IEEE Trans. Comput. 66 (2017).
 class Ball {
@@ -85,6 +86,8 @@ class Ball {
   double lower_double() const;
   double upper_double() const;
   double midpoint_double() const;
+  /// The midpoint, exactly.
+  Ball midpoint() const;
 
   arb_srcptr get() const { return value_; }
   arb_ptr get() { return value_; }
@@ -105,6 +108,9 @@ Ball min(const Ball& a, const Ball& b);
 /// Is x < y (x <= y) for the enclosed numbers? Not finite means unknown.
 Uncertain less(const Ball& x, const Ball& y);
 Uncertain less_equal(const Ball& x, const Ball& y);
+
+/// Is the midpoint of x below that of y? Says nothing about the enclosed numbers.
+bool midpoint_less(const Ball& x, const Ball& y);
 
 /// sum of a[i] * b[i], with one rounding. `a` and `b` are contiguous balls.
 Ball dot(const Ball* a, const Ball* b, std::size_t count);

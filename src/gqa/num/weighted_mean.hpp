@@ -1,7 +1,9 @@
-// Weighted sums of rational columns on common denominators.
+// Weighted means of rational columns on common denominators.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,8 +14,9 @@ namespace gqa {
 /// A rational matrix with the denominators of each column cleared once:
 /// value(r, c) = numerator(r, c) / denominator(c).
 ///
-/// Sums of many products then cost integer multiplications, and one
-/// canonicalisation at the end instead of one for every term.
+/// Sums of many products then cost integer multiplications, and one canonicalisation at
+/// the end instead of one for every term. Where all numbers are small the integers are
+/// machine words, without any memory of their own.
 class ClearedColumns {
  public:
   /// `values` is row-major, rows x columns.
@@ -21,30 +24,29 @@ class ClearedColumns {
 
   std::size_t rows() const { return rows_; }
   std::size_t columns() const { return columns_; }
-  const mpz_class& numerator(std::size_t row, std::size_t column) const {
-    return numerators_[row * columns_ + column];
-  }
-  const mpz_class& denominator(std::size_t column) const { return denominators_[column]; }
+
+  /// means[c] = (sum_r weights[r] value(r, c)) / (sum_r weights[r] + extra) for every
+  /// column c, summed over `visible` rows alone. `extra` is a weight without a value.
+  /// Precondition: the divisor is positive, weights.size() == rows(), weights >= 0,
+  /// means.size() == columns().
+  void means(std::span<const Rational> weights, std::span<const std::size_t> visible,
+             const Rational& extra, std::span<Rational> means) const;
 
  private:
+  bool clear_small(std::span<const Rational> values);
+  void clear_large(std::span<const Rational> values);
+  bool small_means(std::span<const Rational> weights, std::span<const std::size_t> visible,
+                   const Rational& extra, std::span<Rational> means) const;
+  void large_means(std::span<const Rational> weights, std::span<const std::size_t> visible,
+                   const Rational& extra, std::span<Rational> means) const;
+
   std::size_t rows_;
   std::size_t columns_;
+  bool is_small_ = false;
+  std::vector<std::int64_t> small_numerators_;
+  std::vector<std::int64_t> small_denominators_;
   std::vector<mpz_class> numerators_;
   std::vector<mpz_class> denominators_;
 };
-
-/// The integers n with n[i] : n[j] = weights[i] : weights[j], weights[i] = n[i] / common.
-struct ClearedWeights {
-  std::vector<mpz_class> numerators;
-  mpz_class common;
-};
-ClearedWeights clear_denominators(std::span<const Rational> weights);
-
-/// (sum_r weights[r] values(r, c)) / (sum_r weights[r] + extra), for every column c,
-/// summed over the rows named in `rows` alone. `extra` is a weight without a value.
-/// Precondition: the divisor is not zero, weights.size() == values.rows().
-std::vector<Rational> weighted_means(const ClearedColumns& values,
-                                     std::span<const Rational> weights,
-                                     std::span<const std::size_t> rows, const Rational& extra);
 
 }  // namespace gqa

@@ -1,0 +1,108 @@
+#include "gqa/io/recordings.hpp"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "gqa/error.hpp"
+#include "gqa/io/backend_test.hpp"
+#include "gqa/io/directory.hpp"
+#include "gqa/io/npy.hpp"
+#include "gqa/io/npz.hpp"
+#include "gqa/io/tensor_slots.hpp"
+
+namespace gqa {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Kind { safetensors, npz, npy_directory, backend_test, directory, other };
+
+bool is_npy(const fs::path& path) {
+  return path.extension() == ".npy" && !fs::is_directory(path);
+}
+
+Kind kind_of(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) {
+    throw InputError("file.not_found", path.string(), "there is no such file or directory");
+  }
+  if (error) throw InputError("file.unreadable", path.string(), error.message());
+  if (status.type() != fs::file_type::directory) {
+    if (path.extension() == ".safetensors") return Kind::safetensors;
+    return path.extension() == ".npz" ? Kind::npz : Kind::other;
+  }
+  if (fs::exists(path / "model.onnx", error)) return Kind::backend_test;
+  for (const fs::path& entry : visible_entries(path)) {
+    if (is_npy(entry)) return Kind::npy_directory;
+  }
+  return Kind::directory;
+}
+
+bool is_recording(Kind kind) {
+  return kind != Kind::directory && kind != Kind::other;
+}
+
+[[noreturn]] void unknown_kind(const fs::path& path) {
+  throw InputError("recording.unknown_kind", path.string(),
+                   "is not a .safetensors or .npz file, a directory of .npy files, or an ONNX "
+                   "backend test with a model.onnx");
+}
+
+Recording of_tensors(std::map<std::string, TypedTensor> tensors, const fs::path& path) {
+  Recording recording;
+  recording.path = path.string();
+  recording.tensors = assign_tensors(std::move(tensors), recording.path);
+  return recording;
+}
+
+Recording read_npy_directory(const fs::path& path) {
+  std::map<std::string, TypedTensor> tensors;
+  for (const fs::path& entry : visible_entries(path)) {
+    if (!is_npy(entry)) {
+      throw InputError("recording.unexpected_file", entry.string(),
+                       "a directory of .npy files must hold nothing else");
+    }
+    tensors.emplace(entry.stem().string(), read_npy(entry));
+  }
+  return of_tensors(std::move(tensors), path);
+}
+
+}  // namespace
+
+std::vector<fs::path> find_recordings(const fs::path& path) {
+  const Kind kind = kind_of(path);
+  if (is_recording(kind)) return {path};
+  if (kind == Kind::other) unknown_kind(path);
+  std::vector<fs::path> found;
+  for (const fs::path& entry : visible_entries(path)) {
+    const Kind entry_kind = kind_of(entry);
+    // A case that nobody looks at would count as right.
+    if (entry_kind == Kind::directory) unknown_kind(entry);
+    if (is_recording(entry_kind)) found.push_back(entry);
+  }
+  if (found.empty()) {
+    throw InputError("recording.none_found", path.string(), "the directory holds no recording");
+  }
+  return found;
+}
+
+std::vector<Recording> read_recordings(const fs::path& path) {
+  switch (kind_of(path)) {
+    case Kind::safetensors:
+      return {read_recording(path)};
+    case Kind::npz:
+      return {of_tensors(read_npz(path), path)};
+    case Kind::npy_directory:
+      return {read_npy_directory(path)};
+    case Kind::backend_test:
+      return read_backend_test(path);
+    case Kind::directory:
+    case Kind::other:
+      break;
+  }
+  unknown_kind(path);
+}
+
+}  // namespace gqa

@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include "gqa/io/contract_json.hpp"
+#include "gqa/report/audit_report.hpp"
+#include "gqa/report/number_json.hpp"
+#include "gqa/version.hpp"
+
+namespace gqa {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json bounds_json(const Bounds& bounds) {
+  return {{"lower", number_json(bounds.lower)}, {"upper", number_json(bounds.upper)}};
+}
+
+// Certified ends as text with all their digits, as PRODUCT asks.
+ordered_json reference_json(const Bounds& bounds) {
+  return {{"lower", fmt::format("{:.17g}", bounds.lower)},
+          {"upper", fmt::format("{:.17g}", bounds.upper)}};
+}
+
+struct ToleranceJson {
+  ordered_json operator()(const AbsoluteRelativeTolerance& t) const {
+    return {{"kind", "absolute_relative"},
+            {"atol", to_text(t.absolute)},
+            {"rtol", to_text(t.relative)}};
+  }
+  ordered_json operator()(const UlpTolerance& t) const {
+    return {{"kind", "ulp"}, {"max_ulp", to_text(t.ulps)}};
+  }
+  ordered_json operator()(const ModelTolerance& t) const {
+    return {{"kind", "model"},
+            {"model", t.model->name},
+            {"lambda", t.model->lambda},
+            {"accept", t.accept_worst_case ? "worst-case" : "likely"}};
+  }
+};
+
+const char* strength_name(FailureStrength strength) {
+  switch (strength) {
+    case FailureStrength::none:
+      return "none";
+    case FailureStrength::statistical:
+      return "statistical";
+    case FailureStrength::proved:
+      return "proved";
+  }
+  return "?";
+}
+
+ordered_json worst_json(const WorstElement& worst) {
+  return {{"index", worst.index},
+          {"output", fmt::format("{:.17g}", worst.output)},
+          {"reference", reference_json(worst.reference)},
+          {"ulp", number_json(worst.ulp_error.upper)},
+          {"within", worst.within.certainly()}};
+}
+
+void add_result(ordered_json& entry, const AuditCase& from) {
+  const AuditTally& tally = from.result->tally;
+  entry["contract"] = to_json(from.contract);
+  entry["elements"] = tally.elements;
+  entry["decided_by"] = {{"filter", tally.decided_by_filter},
+                         {"enclosure", tally.decided_by_enclosure},
+                         {"exact", tally.decided_exactly}};
+  entry["undecided"] = tally.undecided;
+  entry["error"] = {{"max_abs", bounds_json(tally.max_absolute_error)},
+                    {"max_ulp", bounds_json(tally.max_ulp_error)},
+                    {"mean_ulp", number_json(tally.mean_ulp())}};
+  entry["tolerance"] = std::visit(ToleranceJson{}, from.tolerance);
+  entry["violations"] = tally.violations;
+  entry["strength"] = strength_name(from.result->strength);
+  entry["outputs"] = ordered_json::array({{{"name", "output"},
+                                           {"verdict", name(from.verdict)},
+                                           {"elements", tally.elements},
+                                           {"violations", tally.violations}}});
+  entry["worst"] = ordered_json::array();
+  for (const WorstElement& worst : tally.worst) entry["worst"].push_back(worst_json(worst));
+  entry["where"] = from.result->where;
+}
+
+}  // namespace
+
+ordered_json audit_json(const std::vector<AuditCase>& cases) {
+  ordered_json json;
+  json["schema"] = "gqaverify.audit/1";
+  json["version"] = version;
+  json["cases"] = ordered_json::array();
+  for (const AuditCase& from : cases) {
+    ordered_json entry;
+    entry["path"] = from.path;
+    entry["verdict"] = name(from.verdict);
+    if (from.result) {
+      add_result(entry, from);
+    } else {
+      entry["message"] = from.error;
+      entry["code"] = from.error_code;
+    }
+    json["cases"].push_back(std::move(entry));
+  }
+  const AuditSummary s = summarise(cases);
+  json["summary"] = {
+      {"pass", s.pass}, {"fail", s.fail}, {"undecided", s.undecided}, {"error", s.error}};
+  return json;
+}
+
+}  // namespace gqa

@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include "gqa/report/audit_report.hpp"
+
+namespace gqa {
+namespace {
+
+// 0.496, 12.3, 1.2e+06: three figures, the certified upper end.
+std::string figure(double value) {
+  return fmt::format("{:.3g}", value);
+}
+
+std::string sizes(const AuditCase& entry) {
+  const Dimensions& d = entry.dimensions;
+  return fmt::format("B={} Hq={} Hkv={} T={} S={} dk={} dv={}, {}", d.batch, d.q_heads, d.kv_heads,
+                     d.queries, d.keys, d.key_size, d.value_size, entry.element_type);
+}
+
+std::string decided(const AuditTally& tally) {
+  std::vector<std::string> parts;
+  const auto add = [&parts](std::int64_t count, const char* by) {
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, by));
+  };
+  add(tally.decided_by_filter, "by the filter");
+  add(tally.decided_by_enclosure, "by enclosures");
+  add(tally.decided_exactly, "exactly");
+  add(tally.undecided, "undecided");
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+std::string worst_line(const WorstElement& worst) {
+  return fmt::format(
+      "    [{}, {}, {}, {}] is {:.9g}; the exact value lies in [{:.9g}, {:.9g}]: {}\n",
+      worst.index[0], worst.index[1], worst.index[2], worst.index[3], worst.output,
+      worst.reference.lower, worst.reference.upper,
+      fmt::format("{} ulp", figure(worst.ulp_error.upper)));
+}
+
+std::string case_text(const AuditCase& entry) {
+  if (!entry.result) {
+    return fmt::format("{:<10}{}\n    {} [{}]\n", name(entry.verdict), entry.path, entry.error,
+                       entry.error_code);
+  }
+  const AuditTally& tally = entry.result->tally;
+  std::string text = fmt::format("{:<10}{}\n", name(entry.verdict), entry.path);
+  text += fmt::format("    {}; {}\n", sizes(entry),
+                      describe(entry.contract, entry.dimensions.key_size));
+  text += fmt::format("    {} elements ({}) against {}\n", tally.elements, decided(tally),
+                      describe(entry.tolerance));
+  text += fmt::format("    largest certified error {} ulp ({} absolute), mean {} ulp\n",
+                      figure(tally.max_ulp_error.upper), figure(tally.max_absolute_error.upper),
+                      figure(tally.mean_ulp()));
+  if (tally.not_finite_references > 0) {
+    text += fmt::format("    {} elements read NaN or infinity: the contract gives no number\n",
+                        tally.not_finite_references);
+  }
+  if (tally.violations > 0) {
+    text += fmt::format("    {} violations, {}: {}\n", tally.violations,
+                        entry.result->strength == FailureStrength::proved
+                            ? "proved"
+                            : "beyond what rounding makes likely",
+                        entry.result->where);
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, tally.worst.size()); ++i) {
+      text += worst_line(tally.worst[i]);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+AuditSummary summarise(const std::vector<AuditCase>& cases) {
+  AuditSummary summary;
+  for (const AuditCase& entry : cases) {
+    switch (entry.verdict) {
+      case Verdict::pass:
+        ++summary.pass;
+        break;
+      case Verdict::fail:
+        ++summary.fail;
+        break;
+      case Verdict::undecided:
+        ++summary.undecided;
+        break;
+      case Verdict::error:
+        ++summary.error;
+        break;
+    }
+  }
+  return summary;
+}
+
+std::string audit_text(const std::vector<AuditCase>& cases) {
+  std::string text;
+  for (const AuditCase& entry : cases) text += case_text(entry);
+  const AuditSummary s = summarise(cases);
+  text += fmt::format("{} of {} passed", s.pass, cases.size());
+  if (s.fail > 0) text += fmt::format(", {} failed", s.fail);
+  if (s.undecided > 0) text += fmt::format(", {} undecided", s.undecided);
+  if (s.error > 0) text += fmt::format(", {} could not be read", s.error);
+  return text + "\n";
+}
+
+}  // namespace gqa

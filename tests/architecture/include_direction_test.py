@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Enforces which folder may include which, and what the library may never do.
+
+usage: include_direction_test.py PROJECT_DIR
+Exit status: 0 all rules hold, 1 not (one line per breach), 64 wrong usage.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# What each folder of src/gqa may include besides itself and the headers beside the folders
+# (error.hpp, version.hpp). A folder that is not listed here is a breach: decide, then list it.
+MAY_INCLUDE = {
+    "num": set(),
+    "attention": {"num"},
+    "kernel": {"num", "attention"},
+    "io": {"num", "attention"},
+    "audit": {"num", "attention", "kernel"},
+    "exact": {"num", "attention", "io"},
+    "theory": {"num", "attention", "exact", "io"},
+    "diagnose": {"num", "attention", "audit", "kernel"},
+    "report": {"num", "attention", "audit", "exact", "theory", "diagnose", "io"},
+}
+
+# A library reports by value and by exception; only the program writes and ends.
+FORBIDDEN = {
+    r"std::c(out|err|log)\b": "writes to a stream",
+    r"#\s*include\s*<iostream>": "includes <iostream>",
+    r"\b(f|v|vf)?printf\s*\(": "prints",
+    r"\bputs\s*\(": "prints",
+    r"\bfmt::print(ln)?\s*\(": "prints",
+    r"\b(std::)?(_Exit|quick_exit|exit|abort|terminate)\s*\(": "ends the process",
+    r"\bassert\s*\(": "ends the process",
+    r"\bfesetround\s*\(": "changes the rounding mode",
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+
+
+def without_comments(text):
+    """Comments become spaces; strings stay, so that // inside one is kept."""
+    pattern = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
+    blank = lambda m: re.sub(r"[^\n]", " ", m[0]) if m[0].startswith("/") else m[0]
+    return pattern.sub(blank, text)
+
+
+def without_strings(text):
+    return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
+
+
+def sources(folder):
+    return sorted(p for suffix in ("*.hpp", "*.cpp", "*.h") for p in folder.rglob(suffix))
+
+
+def breaches_of_library_file(path, root):
+    code = without_comments(path.read_text(encoding="utf-8"))
+    inside = path.relative_to(root / "src" / "gqa").parts
+    folder = inside[0] if len(inside) > 1 else None
+    if folder is not None and folder not in MAY_INCLUDE:
+        yield f"folder {folder} is not known to this test"
+        return
+    for include in INCLUDE.findall(code):
+        parts = include.split("/")
+        if parts[0] != "gqa":
+            if include.startswith(".") or (path.parent / include).exists():
+                yield f"includes {include}; write it as gqa/..."
+            if parts[0] in ("tests", "verifier", "oracle", "support"):
+                yield f"includes {include} from outside the library"
+            continue
+        if len(parts) == 2 or folder is None:
+            continue  # a header beside the folders
+        if parts[1] != folder and parts[1] not in MAY_INCLUDE[folder]:
+            yield f"{folder} may not include {include}"
+    for pattern, sin in FORBIDDEN.items():
+        for match in re.finditer(pattern, without_strings(code)):
+            line = code.count("\n", 0, match.start()) + 1
+            yield f"line {line} {sin}: {match[0]}"
+
+
+def breaches_of_oracle_file(path):
+    for include in INCLUDE.findall(without_comments(path.read_text(encoding="utf-8"))):
+        if include.startswith("gqa/") or include.startswith(".") or "src/" in include:
+            yield f"an oracle shares nothing with the library, yet includes {include}"
+
+
+def self_check(tmp):
+    """A test that finds nothing must be shown to be able to find something."""
+    bad = {
+        "num/a.cpp": ('#include "gqa/attention/tensor.hpp"', "may not include"),
+        "attention/a.cpp": ('#include "gqa/io/json.hpp"', "may not include"),
+        "io/a.cpp": ('#include "gqa/audit/audit.hpp"', "may not include"),
+        "audit/a.cpp": ("void f() { std::abort(); }", "ends the process"),
+        "exact/a.cpp": ('void f() { fmt::print("x"); }', "prints"),
+        "report/a.cpp": ("void f() { std::cout << 1; }", "writes to a stream"),
+        "theory/a.cpp": ("void f() { exit (1); }", "ends the process"),
+        "elsewhere/a.cpp": ("", "not known"),
+    }
+    good = {
+        "num/b.cpp": '// std::cout, exit(1)\n#include "gqa/error.hpp"\nconst char* s = "printf(";',
+        "report/b.cpp": '#include "gqa/io/json.hpp"\nauto s = fmt::format("{}", 1);',
+    }
+    for name, text in {**{k: v[0] for k, v in bad.items()}, **good}.items():
+        path = tmp / "src" / "gqa" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        found = list(breaches_of_library_file(path, tmp))
+        if name in bad and not any(bad[name][1] in breach for breach in found):
+            yield f"self-check: {name} was not caught"
+        if name in good and found:
+            yield f"self-check: {name}: {found}"
+
+
+def main(arguments):
+    if len(arguments) != 1:
+        print(__doc__, file=sys.stderr)
+        return 64
+    import tempfile
+
+    root = Path(arguments[0])
+    library = sources(root / "src" / "gqa")
+    oracles = sources(root / "tests" / "oracle")
+    with tempfile.TemporaryDirectory() as tmp:
+        found = list(self_check(Path(tmp)))
+    for path in library:
+        found += [f"{path.relative_to(root)}: {b}" for b in breaches_of_library_file(path, root)]
+    for path in oracles:
+        found += [f"{path.relative_to(root)}: {b}" for b in breaches_of_oracle_file(path)]
+    for breach in found:
+        print(breach)
+    if not library or not oracles:
+        print("there was nothing to check")
+        return 1
+    print(f"{len(library)} library files, {len(oracles)} oracles: {len(found)} breaches")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

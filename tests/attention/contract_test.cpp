@@ -1,0 +1,118 @@
+#include "gqa/attention/contract.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/errors.hpp"
+
+using namespace gqa;
+using gqa::test::refusal_of;
+
+TEST_CASE("contract: every name is read back as the value it names") {
+  for (const Layout layout : {Layout::bhsd, Layout::bshd, Layout::sbhd, Layout::bsh, Layout::thd}) {
+    CHECK(parse_layout(name(layout), "layout") == layout);
+  }
+  for (const CausalAlignment alignment :
+       {CausalAlignment::top_left, CausalAlignment::bottom_right, CausalAlignment::onnx}) {
+    CHECK(parse_causal_alignment(name(alignment), "alignment") == alignment);
+  }
+  for (const EmptyRow policy : {EmptyRow::zero, EmptyRow::nan, EmptyRow::any}) {
+    CHECK(parse_empty_row(name(policy), "empty_row") == policy);
+  }
+}
+
+TEST_CASE("contract: an unknown name is refused, and the message lists the known ones") {
+  CHECK(refusal_of([] { parse_layout("bhsd", "--layout"); }) ==
+        "contract.unknown_value at --layout");
+  CHECK(refusal_of([] { parse_causal_alignment("", "--causal"); }) ==
+        "contract.unknown_value at --causal");
+  CHECK(refusal_of([] { parse_empty_row("zeros", "empty_row"); }) ==
+        "contract.unknown_value at empty_row");
+  try {
+    parse_empty_row("mean", "empty_row");
+    FAIL("nothing was refused");
+  } catch (const InputError& error) {
+    CHECK(error.message() == "\"mean\" is not known; write one of zero, nan, any");
+  }
+}
+
+TEST_CASE("contract: a head map is a name or a list of KV heads") {
+  CHECK(parse_head_map("contiguous", "m") == HeadMap{HeadMapKind::contiguous, {}});
+  CHECK(parse_head_map("interleaved", "m") == HeadMap{HeadMapKind::interleaved, {}});
+  CHECK(parse_head_map("0,0,1,1", "m") == HeadMap{HeadMapKind::explicit_list, {0, 0, 1, 1}});
+  CHECK(parse_head_map("3", "m") == HeadMap{HeadMapKind::explicit_list, {3}});
+  for (const char* text : {"", "explicit", "0,", ",0", "0,,1", "0 1", "0, 1", "0;1", "1.5", "0x1",
+                           "99999999999999999999", "Contiguous"}) {
+    CAPTURE(text);
+    CHECK(refusal_of([&] { parse_head_map(text, "--head-map"); }) ==
+          "contract.unknown_value at --head-map");
+  }
+}
+
+TEST_CASE("contract: a scale is the default or an exact positive number") {
+  CHECK_FALSE(parse_scale("default", "scale").has_value());
+  CHECK(*parse_scale("0.125", "scale") == make_rational(1, 8));
+  CHECK(*parse_scale("1/3", "scale") == make_rational(1, 3));
+  CHECK(*parse_scale("0x1p-3", "scale") == make_rational(1, 8));
+  for (const char* text : {"0", "-1", "-0.5", "0/7"}) {
+    CAPTURE(text);
+    CHECK(refusal_of([&] { parse_scale(text, "--scale"); }) ==
+          "contract.scale_not_positive at --scale");
+  }
+  CHECK(refusal_of([] { parse_scale("nan", "--scale"); }) == "rational.syntax at --scale");
+  CHECK(refusal_of([] { parse_scale("1/0", "--scale"); }) ==
+        "rational.zero_denominator at --scale");
+  CHECK(refusal_of([] { parse_scale("", "--scale"); }) == "rational.empty at --scale");
+}
+
+TEST_CASE("contract: a window has two sides of at least -1") {
+  CHECK(parse_window("3,0", "w") == Window{3, 0});
+  CHECK(parse_window("-1,-1", "w").is_unbounded());
+  CHECK_FALSE(parse_window("-1,0", "w").is_unbounded());
+  CHECK_FALSE(parse_window("0,-1", "w").is_unbounded());
+  for (const char* text :
+       {"", "3", "3,0,1", "-2,0", "0,-2", "a,b", "3, 0", "3,", "1.5,0", "99999999999999999999,0"}) {
+    CAPTURE(text);
+    CHECK(refusal_of([&] { parse_window(text, "--window"); }) == "contract.window at --window");
+  }
+}
+
+TEST_CASE("contract: each rule that can be broken has its own code, at the field's name") {
+  const auto refusal = [](auto change) {
+    Contract contract;
+    change(contract);
+    return refusal_of([&] { validate(contract); });
+  };
+  CHECK(refusal([](Contract&) {}) == "none");
+  CHECK(refusal([](Contract& c) { c.scale = 0; }) == "contract.scale_not_positive at scale");
+  CHECK(refusal([](Contract& c) { c.scale = -1; }) == "contract.scale_not_positive at scale");
+  CHECK(refusal([](Contract& c) { c.window.left = -2; }) == "contract.window at window");
+  CHECK(refusal([](Contract& c) { c.window.right = -7; }) == "contract.window at window");
+  CHECK(refusal([](Contract& c) { c.softcap = -1; }) == "contract.softcap_negative at softcap");
+  CHECK(refusal([](Contract& c) {
+          c.head_map = {HeadMapKind::explicit_list, {0, -1}};
+        }) == "contract.head_map_entry at head_map");
+  CHECK(refusal([](Contract& c) { c.layout = Layout::bsh; }) == "contract.layout_heads at layout");
+  CHECK(refusal([](Contract& c) {
+          c.layout = Layout::bsh;
+          c.q_num_heads = 8;
+        }) == "contract.layout_heads at layout");
+  CHECK(refusal([](Contract& c) {
+          c.layout = Layout::bsh;
+          c.q_num_heads = 8;
+          c.kv_num_heads = 2;
+        }) == "none");
+}
+
+TEST_CASE("contract: the description says every rule that is declared") {
+  Contract contract;
+  CHECK(describe(contract) == "contiguous head map, not causal, scale 1/sqrt(dk)");
+  CHECK(describe(contract, 64) == "contiguous head map, not causal, scale 1/sqrt(64)");
+  contract.head_map = {HeadMapKind::explicit_list, {0, 1, 0}};
+  contract.causal = true;
+  contract.causal_alignment = CausalAlignment::top_left;
+  contract.window = {4, 0};
+  contract.scale = make_rational(1, 8);
+  contract.softcap = 30;
+  CHECK(describe(contract, 64) ==
+        "head map [0,1,0], causal (top_left), window [4, 0], scale 1/8, softcap 30");
+}

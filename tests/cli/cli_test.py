@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+"""Runs the program as a person would: arguments in, text, JSON and exit status out.
+
+usage: cli_test.py PROGRAM PROJECT_DIR
+Exit status: 0 all tests pass, otherwise 1.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import safetensors_file  # noqa: E402
+
+PROGRAM = Path()
+PROJECT = Path()
+HOLDS, WRONG, UNDECIDED, BAD_INPUT, USAGE = 0, 1, 2, 3, 64
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x1b]")
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="gqa-cli-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_program(self, *arguments, status):
+        """Runs, checks the exit status and that a pipe gets plain text; returns the result."""
+        words = [str(PROGRAM), *map(str, arguments)]
+        result = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+        shown = f"{words}\nstdout: {result.stdout[-3000:]}\nstderr: {result.stderr[-3000:]}"
+        self.assertEqual(result.returncode, status, shown)
+        self.assertIsNone(CONTROL.search(result.stdout), shown)
+        self.assertIsNone(CONTROL.search(result.stderr), shown)
+        return result
+
+    def run_json(self, *arguments, status):
+        """Runs with --json -: the output must be one JSON value and nothing else."""
+        result = self.run_program(*arguments, "--json", "-", status=status)
+        self.assertTrue(result.stdout.startswith("{") and result.stdout.endswith("}\n"))
+        return json.loads(result.stdout)
+
+
+class Enumerate(CommandLine):
+    def test_counts_as_text_under_both_engines(self):
+        for engine in ("gmp", "boost"):
+            out = self.run_program("enumerate", "--engine", engine, status=HOLDS).stdout
+            self.assertIn("35 pairs, 6 weight fixtures each", out)
+            self.assertIn("210 of 210 cases equal", out)
+            self.assertIn("72 of 72 controls detected", out)
+            self.assertIn("138 cases where both maps coincide: no false alarm", out)
+            self.assertIn("verified in", out)
+
+    def test_counts_as_json(self):
+        got = self.run_json("enumerate", status=HOLDS)
+        self.assertEqual(got["schema"], "gqaverify.enumerate/1")
+        counts = {key: got[key] for key in ("max_heads", "pairs", "fixtures", "cases", "equal")}
+        self.assertEqual(
+            counts, {"max_heads": 12, "pairs": 35, "fixtures": 6, "cases": 210, "equal": 210}
+        )
+        self.assertEqual(
+            got["controls"], {"map_differs": 72, "map_coincides": 138, "detected": 72}
+        )
+        self.assertEqual(got["failures"], [])
+
+    def test_another_maximum_and_one_thread(self):
+        got = self.run_json("enumerate", "--max-heads", 3, "--threads", 1, status=HOLDS)
+        self.assertEqual((got["pairs"], got["cases"]), (5, 30))
+
+    def test_bad_values(self):
+        for maximum in (0, -3, 513):
+            result = self.run_program("enumerate", "--max-heads", maximum, status=BAD_INPUT)
+            self.assertIn("[enumerate.max_heads]", result.stderr)
+            self.assertEqual(result.stdout, "")
+        self.run_program("enumerate", "--max-heads", "many", status=USAGE)
+        self.run_program("enumerate", "--engine", "python", status=USAGE)
+        self.run_program("enumerate", "--threads", -1, status=USAGE)
+
+
+class Verify(CommandLine):
+    FIXTURES = property(lambda self: PROJECT / "fixtures" / "exact")
+
+    def test_shipped_fixtures(self):
+        out = self.run_program("verify", status=HOLDS).stdout
+        self.assertIn("129 of 129 fixtures right: verified", out)
+        self.assertEqual(out.count("210 of 210 within"), 3)
+        got = self.run_json("verify", status=HOLDS)
+        self.assertEqual(got["summary"], {"pass": 129, "fail": 0, "verified": True})
+        self.assertEqual(len(got["fixtures"]), 129)
+
+    def test_one_fixture_shows_its_outputs(self):
+        path = self.FIXTURES / "two-queries-one-history.json"
+        out = self.run_program("verify", "-v", path, status=HOLDS).stdout
+        self.assertIn("(3,2) (1,6)", out)
+        self.assertIn("1 of 1 fixtures right: verified", out)
+
+    def broken(self, change):
+        document = json.loads((self.FIXTURES / "two-queries-one-history.json").read_text())
+        change(document)
+        path = self.folder / "two-queries-one-history.json"
+        path.write_text(json.dumps(document))
+        return path
+
+    def test_a_wrong_expectation_fails_and_names_the_place(self):
+        def change(document):
+            document["expect"]["output"][0][1][0][0] = "1/2"
+
+        out = self.run_program("verify", self.broken(change), status=WRONG).stdout
+        self.assertIn("output[0, 1, 0, 0]: 1, expected 1/2", out)
+        self.assertIn("0 of 1 fixtures right: NOT VERIFIED", out)
+
+    def test_a_malformed_fixture_names_file_and_field(self):
+        def change(document):
+            document["value"][0][0][0][0] = "1/0"
+
+        path = self.broken(change)
+        result = self.run_program("verify", path, status=BAD_INPUT)
+        self.assertIn(f"{path}: value[0][0][0][0]", result.stderr)
+        self.assertIn("[rational.zero_denominator]", result.stderr)
+
+    def test_nothing_to_check_is_never_verified(self):
+        self.run_program("verify", self.folder, status=BAD_INPUT)
+        empty = self.folder / "empty.json"
+        empty.write_text("")
+        self.assertIn(str(empty), self.run_program("verify", empty, status=BAD_INPUT).stderr)
+        missing = self.folder / "missing.json"
+        self.assertIn(str(missing), self.run_program("verify", missing, status=BAD_INPUT).stderr)
+
+
+class Audit(CommandLine):
+    RECORDINGS = property(lambda self: sorted((PROJECT / "fixtures/recordings").glob("*.safetensors")))
+
+    def recording(self, output=(2.0, 4.0), metadata=None):
+        """Equal scores on (4, 0) and (0, 8): the output is exactly (2, 4)."""
+        path = self.folder / "case.safetensors"
+        tensors = {
+            "query": ([1, 1, 1, 2], [0, 0]),
+            "key": ([1, 1, 2, 2], [1, 0, 0, 1]),
+            "value": ([1, 1, 2, 2], [4, 0, 0, 8]),
+            "output": ([1, 1, 1, 2], list(output)),
+        }
+        safetensors_file.write(path, metadata, tensors)
+        return path
+
+    def test_recorded_kernel_passes(self):
+        self.assertEqual(len(self.RECORDINGS), 5)
+        out = self.run_program("audit", *self.RECORDINGS, status=HOLDS).stdout
+        self.assertIn("5 of 5 passed", out)
+        got = self.run_json("audit", *self.RECORDINGS, status=HOLDS)
+        self.assertEqual(got["schema"], "gqaverify.audit/1")
+        self.assertEqual(got["summary"], {"pass": 5, "fail": 0, "undecided": 0, "error": 0})
+        for case in got["cases"]:
+            self.assertEqual((case["verdict"], case["violations"]), ("pass", 0))
+
+    def test_the_interleaved_map_fails_and_the_heads_are_named(self):
+        flags = ["audit", "--head-map", "interleaved", *self.RECORDINGS]
+        out = self.run_program(*flags, status=WRONG).stdout
+        self.assertIn("0 of 5 passed, 5 failed", out)
+        for case in self.run_json(*flags, status=WRONG)["cases"]:
+            # (0,0,0,0,1,1,1,1) against (0,1,0,1,0,1,0,1)
+            self.assertIn("query heads 1, 3, 4 and 6", case["where"])
+            self.assertEqual(case["verdict"], "fail")
+
+    def test_flags_win_over_the_file_and_over_the_metadata(self):
+        path = self.recording(metadata={"attention": '{"window": [0, 0]}'})
+        self.run_program("audit", "--atol", 0, path, status=WRONG)
+        self.run_program("audit", "--atol", 0, "--window=-1,-1", path, status=HOLDS)
+        self.run_program("audit", "--atol", 0, "--contract", '{"window": [-1, -1]}', path, status=HOLDS)
+        contract = self.folder / "contract.json"
+        contract.write_text('{"window": [0, 0]}')
+        self.run_program(
+            "audit", "--atol", 0, "--contract", contract, "--window=-1,-1", path, status=HOLDS
+        )
+
+    def test_ties_are_decided(self):
+        self.run_program("audit", "--atol", 0, self.recording(), status=HOLDS)
+        self.run_program("audit", "--atol", "1/8", self.recording((2.125, 3.875)), status=HOLDS)
+        result = self.run_program("audit", "--atol", "1/9", self.recording((2.125, 4)), status=WRONG)
+        self.assertIn("column 0", result.stdout)
+        self.run_program("audit", "--max-ulp", 1, self.recording((2 + 2**-22, 4)), status=HOLDS)
+        self.run_program("audit", "--max-ulp", 1, self.recording((2 + 2**-21, 4)), status=WRONG)
+
+    def test_nan_and_infinity_fail(self):
+        for poison in (float("nan"), float("inf"), float("-inf")):
+            path = self.recording((poison, 4))
+            for tolerance in (["--atol", "1e30"], ["--max-ulp", "1e30"], ["--model", "f32"], []):
+                self.run_program("audit", *tolerance, path, status=WRONG)
+        got = self.run_json("audit", self.recording((float("nan"), 4)), status=WRONG)
+        self.assertEqual(got["cases"][0]["strength"], "proved")
+        self.assertEqual(got["cases"][0]["worst"][0]["output"], "nan")
+
+    def test_an_operand_that_is_not_finite_is_undecided(self):
+        path = self.recording()
+        metadata, tensors = safetensors_file.read(path)
+        tensors["value"][1][0] = float("nan")
+        safetensors_file.write(path, metadata, tensors)
+        result = self.run_program("audit", "--atol", "1e30", path, status=UNDECIDED)
+        self.assertIn("read NaN or infinity", result.stdout)
+
+    def test_files_that_cannot_be_read_name_themselves(self):
+        truncated = self.folder / "truncated.safetensors"
+        truncated.write_bytes(self.recording().read_bytes()[:-1])
+        empty = self.folder / "empty.safetensors"
+        empty.write_bytes(b"")
+        folder = self.folder / "folder.safetensors"
+        folder.mkdir()
+        missing = self.folder / "missing.safetensors"
+        codes = {
+            truncated: "safetensors.truncated",
+            empty: "safetensors.truncated",
+            folder: "file.unreadable",
+            missing: "file.not_found",
+        }
+        for path, code in codes.items():
+            result = self.run_program("audit", path, status=BAD_INPUT)
+            self.assertIn(str(path), result.stdout)
+            self.assertIn(f"[{code}]", result.stdout)
+            got = self.run_json("audit", path, self.recording(), status=BAD_INPUT)
+            self.assertEqual([case["verdict"] for case in got["cases"]], ["error", "pass"])
+            self.assertEqual(got["cases"][0]["code"], code)
+
+    def test_a_problem_without_output_or_elements_never_passes(self):
+        path = self.recording()
+        metadata, tensors = safetensors_file.read(path)
+        del tensors["output"]
+        safetensors_file.write(path, metadata, tensors)
+        out = self.run_program("audit", path, status=BAD_INPUT).stdout
+        self.assertIn("[contract.missing_tensor]", out)
+        tensors["query"] = ([1, 1, 0, 2], [])
+        tensors["output"] = ([1, 1, 0, 2], [])
+        safetensors_file.write(path, metadata, tensors)
+        out = self.run_program("audit", path, status=BAD_INPUT).stdout
+        self.assertIn("[audit.nothing_to_audit]", out)
+
+    def test_bad_flag_values(self):
+        path = self.recording()
+        for flags, code in (
+            (["--atol", "x"], "rational.syntax"),
+            (["--atol", "nan"], "rational.syntax"),
+            (["--atol=-1"], "tolerance.negative"),
+            (["--max-ulp=-1"], "tolerance.negative"),
+            (["--model", "f99"], "tolerance.unknown_model"),
+            (["--head-map", "0,1"], "contract.head_map_length"),
+            (["--scale", "0"], "contract.scale_not_positive"),
+            (["--causal=sideways"], "contract.unknown_value"),
+            (["--window", "1"], "contract.window"),
+            (["--softcap=-1"], "contract.softcap_negative"),
+            (["--contract", "{"], "json.syntax"),
+            (["--contract", self.folder / "none.json"], "file.not_found"),
+        ):
+            result = self.run_program("audit", *flags, path, status=BAD_INPUT)
+            self.assertIn(f"[{code}]", result.stdout + result.stderr, flags)
+
+
+class Usage(CommandLine):
+    def test_wrong_usage(self):
+        self.run_program(status=USAGE)
+        self.run_program("audit", status=USAGE)
+        self.run_program("conjure", status=USAGE)
+        self.run_program("audit", "--no-such-flag", "x", status=USAGE)
+        self.run_program("audit", "--atol", "1", "--max-ulp", "1", "x", status=USAGE)
+        self.run_program("verify", "--no-such-flag", status=USAGE)
+
+    def test_help_and_version(self):
+        for command in ("enumerate", "verify", "audit"):
+            self.assertIn("Example:", self.run_program(command, "--help", status=HOLDS).stdout)
+        self.assertIn("Exit status:", self.run_program("--help", status=HOLDS).stdout)
+        self.assertRegex(self.run_program("--version", status=HOLDS).stdout, r"^\d+\.\d+\.\d+\n$")
+
+
+class JsonFile(CommandLine):
+    def test_the_file_is_replaced_in_one_step_and_text_still_printed(self):
+        target = self.folder / "result.json"
+        target.write_text("old")
+        before = target.stat().st_ino
+        out = self.run_program("enumerate", "--max-heads", 2, "--json", target, status=HOLDS).stdout
+        self.assertIn("18 of 18 cases equal", out)
+        self.assertEqual(json.loads(target.read_text())["cases"], 18)
+        self.assertNotEqual(target.stat().st_ino, before)  # a new file was moved over the old one
+        self.assertEqual(os.listdir(self.folder), ["result.json"])
+
+    def test_a_place_that_cannot_be_written_is_not_success(self):
+        for target in (self.folder / "no" / "folder.json", self.folder):
+            result = self.run_program(
+                "enumerate", "--max-heads", 1, "--json", target, status=BAD_INPUT
+            )
+            self.assertIn("[file.unwritable]", result.stderr)
+
+    def test_a_full_standard_output_is_not_success(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        with open("/dev/full", "w", encoding="ascii") as full:
+            words = [str(PROGRAM), "enumerate", "--max-heads", "1"]
+            result = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, check=False)
+        self.assertEqual(result.returncode, BAD_INPUT)
+
+
+def trained_model_layers():
+    """The five recorded layers: under $GQAVERIFY_DATA, or in shared/data beside the project."""
+    for place in filter(None, (os.environ.get("GQAVERIFY_DATA"), PROJECT.parent / "shared/data")):
+        layers = sorted(Path(place, "llama2c-stories260k").glob("layer*.safetensors"))
+        if layers:
+            return layers
+    return []
+
+
+class TrainedModel(CommandLine):
+    def setUp(self):
+        super().setUp()
+        self.layers = trained_model_layers()
+        if not self.layers:
+            print("skipped: no data")
+            self.skipTest("no data")
+        self.assertEqual(len(self.layers), 5)
+
+    def test_all_layers_pass_causally(self):
+        out = self.run_program("audit", "--causal", *self.layers, status=HOLDS).stdout
+        self.assertIn("5 of 5 passed", out)
+        contract = self.folder / "contract.json"
+        contract.write_text('{"causal": true}')
+        out = self.run_program("audit", "--contract", contract, *self.layers, status=HOLDS).stdout
+        self.assertIn("5 of 5 passed", out)
+
+    def test_all_layers_fail_under_another_contract(self):
+        for flags in (["--causal", "--head-map", "interleaved"], []):
+            out = self.run_program("audit", *flags, *self.layers, status=WRONG).stdout
+            self.assertIn("0 of 5 passed, 5 failed", out)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        print(__doc__, file=sys.stderr)
+        sys.exit(64)
+    PROGRAM, PROJECT = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    unittest.main(argv=sys.argv[:1], verbosity=1)

@@ -1,0 +1,208 @@
+#include "gqa/exact/fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "gqa/io/file.hpp"
+#include "io/io_support.hpp"
+#include "support/errors.hpp"
+
+using namespace gqa;
+using gqa::test::refusal_of;
+using nlohmann::json;
+
+namespace {
+
+const std::filesystem::path shipped =
+    std::filesystem::path(GQAVERIFY_SOURCE_DIR) / "fixtures" / "exact";
+
+json read_shipped(const char* name) {
+  return json::parse(read_text_file(shipped / (std::string(name) + ".json")));
+}
+
+FixtureReport check(const json& document) {
+  return check_fixture(read_fixture(document));
+}
+
+template <class Change>
+std::string refusal(Change change) {
+  json document = read_shipped("two-queries-one-history");
+  change(document);
+  return refusal_of([&] { read_fixture(document); });
+}
+
+// Every path to a number or truth value below the fields that state an expectation.
+std::vector<json::json_pointer> stated_leaves(const json& document) {
+  std::vector<json::json_pointer> leaves;
+  const json flat = document.flatten();
+  for (const auto& [path, value] : flat.items()) {
+    for (const char* field : {"/expect/", "/compare/", "/pooled/", "/segment/"}) {
+      const bool operand = path.find("/head_map") != std::string::npos ||
+                           path.find("/point") != std::string::npos ||
+                           path.find("/kv_num_heads") != std::string::npos;
+      if (path.starts_with(field) && (!operand || path.starts_with("/expect/head_map"))) {
+        leaves.emplace_back(path);
+      }
+    }
+  }
+  return leaves;
+}
+
+// Another value of the same kind.
+json changed(const json& value) {
+  if (value.is_boolean()) return !value.get<bool>();
+  if (value.is_number()) return value.get<std::int64_t>() + 1;
+  if (value == "nan") return "0";
+  return to_text(Rational(parse_rational(value.get<std::string>()) + power_of_two(-100)));
+}
+
+}  // namespace
+
+TEST_CASE("fixture: every shipped fixture is right, and there are 129 of them") {
+  const auto files = find_fixtures({shipped});
+  CHECK(files.size() == 129);
+  for (const auto& file : files) {
+    const FixtureReport report = check_fixture_file(file);
+    CAPTURE(report.path);
+    for (const std::string& failure : report.failures) CAPTURE(failure);
+    CHECK(report.passed);
+    CHECK(report.negative == report.floats.empty());
+  }
+}
+
+TEST_CASE("fixture: each stated number, changed by 2^-100, makes its fixture fail") {
+  std::size_t tried = 0;
+  for (const char* name :
+       {"two-queries-one-history", "alternating-map-eight-heads", "pooling-loses", "open-segment",
+        "empty-row-nan", "causal-bottom-right-more-queries", "sink-per-head"}) {
+    const json document = read_shipped(name);
+    REQUIRE(check(document).passed);
+    for (const json::json_pointer& leaf : stated_leaves(document)) {
+      if (!document[leaf].is_primitive()) continue;  // an empty list
+      json broken = document;
+      broken[leaf] = changed(document[leaf]);
+      CAPTURE(name);
+      CAPTURE(leaf.to_string());
+      const FixtureReport report = check(broken);
+      CHECK_FALSE(report.passed);
+      CHECK_FALSE(report.failures.empty());
+      ++tried;
+    }
+  }
+  CHECK(tried > 100);
+}
+
+TEST_CASE("fixture: the failure names the place, what was found and what was expected") {
+  json document = read_shipped("two-queries-one-history");
+  document["expect"]["output"][0][1][0][0] = "2";
+  const FixtureReport report = check(document);
+  REQUIRE(report.failures.size() == 1);
+  CHECK(report.failures[0] == "output[0, 1, 0, 0]: 1, expected 2");
+  CHECK((*report.exact).data() == std::vector<Rational>{3, 2, 1, 6});
+}
+
+TEST_CASE("fixture: pairs of heads, empty rows and permutations are checked, not believed") {
+  json document = read_shipped("two-queries-one-history");
+  document["equal_outputs"] = {{0, 1}};
+  CHECK_FALSE(check(document).passed);
+  document["equal_outputs"] = {{0, 5}};
+  CHECK_FALSE(check(document).passed);
+  document = read_shipped("two-queries-one-history");
+  document["unequal_outputs"] = {{1, 1}};
+  CHECK_FALSE(check(document).passed);
+  document = read_shipped("two-queries-one-history");
+  document["expect"]["empty_rows"] = {{0, 1, 0}};
+  CHECK_FALSE(check(document).passed);
+  document = read_shipped("consistent-permutation");
+  REQUIRE(check(document).passed);
+  auto& heads = document["permutation"]["query_heads"];
+  heads[0] = heads[1];
+  CHECK_FALSE(check(document).passed);
+}
+
+TEST_CASE("fixture: an output without an element is not a pass") {
+  const json document = json::parse(R"({"schema": "gqaverify.fixture/1", "name": "n",
+    "statement": "s", "equal_scores": {"query_heads": 1, "queries": 0},
+    "value": [[[["1"]]]], "expect": {"output": [[[]]]}})");
+  const FixtureReport report = check(document);
+  CHECK_FALSE(report.passed);
+}
+
+TEST_CASE("fixture: a field that breaks the format is refused with its code, at its path") {
+  CHECK(refusal([](json& d) { d["extra"] = 1; }) == "fixture.unknown_field at extra");
+  CHECK(refusal([](json& d) { d.erase("value"); }) == "fixture.missing_field at value");
+  CHECK(refusal([](json& d) { d.erase("schema"); }) == "fixture.missing_field at schema");
+  CHECK(refusal([](json& d) { d["schema"] = "gqaverify.fixture/2"; }) ==
+        "fixture.schema at schema");
+  CHECK(refusal([](json& d) { d.erase("expect"); }) == "fixture.missing_field at expect");
+  CHECK(refusal([](json& d) { d["expect"].erase("output"); }) ==
+        "fixture.missing_field at expect: output");
+  CHECK(refusal([](json& d) { d["expect"]["outputs"] = 1; }) ==
+        "fixture.unknown_field at expect: outputs");
+  CHECK(refusal([](json& d) { d["key"][0][0][1][1] = 1; }) ==
+        "fixture.field_type at key[0][0][1][1]");
+  CHECK(refusal([](json& d) { d["key"][0][0][1] = {"0"}; }) == "fixture.ragged at key[0][0][1]");
+  CHECK(refusal([](json& d) { d["strengths"] = d["key"]; }) ==
+        "fixture.scores_stated_twice at scaled_query");
+  CHECK(refusal([](json& d) {
+          d.erase("scaled_query");
+          d.erase("key");
+        }) == "fixture.missing_field at scaled_query");
+  CHECK(refusal([](json& d) {
+          d["contract"] = {{"causl", true}};
+        }) == "contract.unknown_field at contract: causl");
+  CHECK(refusal([](json& d) { d["sink"] = {"1"}; }) == "log_rational.syntax at sink[0]");
+  CHECK(refusal([](json& d) { d["nonpad_kv_seqlen"] = {18446744073709551615ULL}; }) ==
+        "fixture.field_type at nonpad_kv_seqlen");
+}
+
+TEST_CASE("fixture: null in place of expectations is refused, not passed over") {
+  for (const char* field : {"compare", "equal_outputs", "unequal_outputs", "segment"}) {
+    CAPTURE(field);
+    CHECK(refusal([field](json& d) { d[field] = nullptr; }) ==
+          std::string("fixture.field_type at ") + field);
+  }
+  CHECK(refusal([](json& d) { d["expect"]["empty_rows"] = nullptr; }) ==
+        "fixture.field_type at expect: empty_rows");
+}
+
+TEST_CASE("fixture: a negative fixture passes only with the expected code at the expected place") {
+  const test::TemporaryDirectory directory;
+  const auto verdict = [&](const char* code, const char* where, const char* value) {
+    const auto path = directory / "case.json";
+    const json document = {{"schema", "gqaverify.fixture/1"},
+                           {"name", "case"},
+                           {"statement", "s"},
+                           {"equal_scores", {{"query_heads", 1}, {"queries", 1}}},
+                           {"value", {{{{value}}}}},
+                           {"expect", {{"error", {{"code", code}, {"where", where}}}}}};
+    write_file_atomically(path, document.dump());
+    return check_fixture_file(path).passed;
+  };
+  CHECK(verdict("rational.syntax", "value", "x"));
+  CHECK_FALSE(verdict("rational.empty", "value", "x"));
+  CHECK_FALSE(verdict("rational.syntax", "key", "x"));
+  CHECK_FALSE(verdict("rational.syntax", "value", "1"));  // nothing is wrong
+}
+
+TEST_CASE("fixture: a file whose name is not its own fails") {
+  const test::TemporaryDirectory directory;
+  const auto path = directory / "other.json";
+  write_file_atomically(path, read_shipped("two-queries-one-history").dump());
+  CHECK_FALSE(check_fixture_file(path).passed);
+}
+
+TEST_CASE("fixture: no file, an empty folder and an empty file are errors, never a pass") {
+  const test::TemporaryDirectory directory;
+  const auto missing = directory / "missing.json";
+  CHECK(refusal_of([&] { find_fixtures({missing}); }) == "file.not_found at " + missing.string());
+  std::filesystem::create_directory(directory / "empty");
+  CHECK(refusal_of([&] { find_fixtures({directory / "empty"}); }) == "fixture.none_found at PATH");
+  CHECK(refusal_of([] { find_fixtures({}); }) == "fixture.none_found at PATH");
+  const auto blank = directory / "blank.json";
+  write_file_atomically(blank, std::string_view());
+  CHECK(refusal_of([&] {
+          check_fixture_file(blank);
+        }).starts_with("json.syntax at " + blank.string()));
+}

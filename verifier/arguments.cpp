@@ -1,0 +1,109 @@
+#include "arguments.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "gqa/error.hpp"
+#include "gqa/io/contract_json.hpp"
+#include "gqa/io/file.hpp"
+#include "gqa/io/json.hpp"
+
+namespace gqa::program {
+namespace {
+
+constexpr const char* contract_group = "Contract (a flag wins over the file)";
+constexpr const char* tolerance_group = "Tolerance (default: the f32 precision model)";
+
+Rational non_negative(const std::string& text, const std::string& flag) {
+  Rational value = parse_rational(text, flag);
+  if (value < 0) throw InputError("tolerance.negative", flag, fmt::format("{} is negative", text));
+  return value;
+}
+
+}  // namespace
+
+void ContractFlags::add_to(CLI::App& command) {
+  const auto add = [&command](const char* flag, auto& value, const char* help) {
+    return command.add_option(flag, value, help)->group(contract_group);
+  };
+  add("--contract", contract_, "A JSON file with contract fields, or the JSON object itself")
+      ->type_name("FILE");
+  add("--layout", layout_, "Where the axes are: BHSD, BSHD, SBHD, BSH")->type_name("L");
+  add("--q-heads", q_heads_, "Query heads of a folded layout")->type_name("N");
+  add("--kv-heads", kv_heads_, "KV heads of a folded layout")->type_name("N");
+  add("--head-map", head_map_,
+      "contiguous, interleaved, or the KV head of every query head: 0,0,1,1")
+      ->type_name("MAP");
+  add("--scale", scale_, "default (1/sqrt(dk)) or an exact number: 0.125, 1/8, 0x1p-3")
+      ->type_name("X");
+  // A flag with a value takes it only behind "=", so that a path may follow --causal.
+  command
+      .add_flag("--causal{bottom_right}", causal_,
+                "Causal; =top_left, =bottom_right (alone), =onnx, =off")
+      ->group(contract_group);
+  add("--window", window_, "Visible keys left and right of the position, -1 unbounded")
+      ->type_name("LEFT,RIGHT");
+  add("--softcap", softcap_, "Softcap c of the scores; 0 is off")->type_name("C");
+  add("--empty-row", empty_row_, "What a row without visible keys holds: zero, nan, any")
+      ->type_name("POLICY");
+}
+
+void ContractFlags::apply(Contract& contract) const {
+  if (contract_.starts_with("{")) {
+    read_contract(parse_json_strictly(contract_, "--contract"), contract, "--contract");
+  } else if (!contract_.empty()) {
+    read_contract(parse_json_strictly(read_text_file(contract_), contract_), contract, contract_);
+  }
+  if (layout_) contract.layout = parse_layout(*layout_, "--layout");
+  if (q_heads_) contract.q_num_heads = *q_heads_;
+  if (kv_heads_) contract.kv_num_heads = *kv_heads_;
+  if (head_map_) contract.head_map = parse_head_map(*head_map_, "--head-map");
+  if (scale_) contract.scale = parse_scale(*scale_, "--scale");
+  if (causal_) {
+    contract.causal = *causal_ != "off";
+    if (contract.causal) {
+      contract.causal_alignment = parse_causal_alignment(*causal_, "--causal");
+    }
+  }
+  if (window_) contract.window = parse_window(*window_, "--window");
+  if (softcap_) contract.softcap = parse_rational(*softcap_, "--softcap");
+  if (empty_row_) contract.empty_row = parse_empty_row(*empty_row_, "--empty-row");
+}
+
+void ToleranceFlags::add_to(CLI::App& command) {
+  const auto add = [&command](const char* flag, auto& value, const char* help) {
+    return command.add_option(flag, value, help)->group(tolerance_group);
+  };
+  auto* absolute = add("--atol", absolute_, "|output - reference| <= A + R |reference|");
+  absolute->type_name("A");
+  auto* relative = add("--rtol", relative_, "See --atol");
+  relative->type_name("R");
+  auto* ulps = add("--max-ulp", ulps_, "At most N ulp of the reference in the output's format");
+  ulps->type_name("N")->excludes(absolute)->excludes(relative);
+  auto* model = add("--model", model_, "What the rounding of a precision model explains: f32");
+  model->type_name("NAME")->excludes(absolute)->excludes(relative)->excludes(ulps);
+  add("--accept", accept_, "With a model: worst-case passes what only its worst case explains")
+      ->type_name("worst-case")
+      ->excludes(absolute)
+      ->excludes(relative)
+      ->excludes(ulps)
+      ->check(CLI::IsMember({"worst-case"}));
+}
+
+Tolerance ToleranceFlags::tolerance() const {
+  if (absolute_ || relative_) {
+    return AbsoluteRelativeTolerance{absolute_ ? non_negative(*absolute_, "--atol") : Rational(0),
+                                     relative_ ? non_negative(*relative_, "--rtol") : Rational(0)};
+  }
+  if (ulps_) return UlpTolerance{non_negative(*ulps_, "--max-ulp")};
+  const std::string wanted = model_.value_or("f32");
+  const PrecisionModel* model = find_precision_model(wanted);
+  if (model == nullptr) {
+    throw InputError("tolerance.unknown_model", "--model",
+                     fmt::format("\"{}\" is not known; write one of {}", wanted,
+                                 fmt::join(model_names(), ", ")));
+  }
+  return ModelTolerance{model, accept_.has_value()};
+}
+
+}  // namespace gqa::program

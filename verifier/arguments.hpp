@@ -1,0 +1,51 @@
+// The flags that state a contract and a tolerance, shared by the commands that audit.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gqa/attention/contract.hpp"
+#include "gqa/audit/tolerance.hpp"
+
+namespace gqa::program {
+
+/// The contract flags of CONTRACT.md; what is not given is left as the file says it.
+class ContractFlags {
+ public:
+  void add_to(CLI::App& command);
+  /// Overwrites the fields that were given. `--contract` first, then the single flags.
+  /// Errors: InputError at the flag's name.
+  void apply(Contract& contract) const;
+
+ private:
+  std::string contract_;
+  std::optional<std::string> layout_;
+  std::optional<std::int64_t> q_heads_;
+  std::optional<std::int64_t> kv_heads_;
+  std::optional<std::string> head_map_;
+  std::optional<std::string> scale_;
+  std::optional<std::string> causal_;
+  std::optional<std::string> window_;
+  std::optional<std::string> softcap_;
+  std::optional<std::string> empty_row_;
+};
+
+/// --atol/--rtol, --max-ulp or --model; the f32 model if none is given.
+class ToleranceFlags {
+ public:
+  void add_to(CLI::App& command);
+  /// Errors: InputError at the flag's name.
+  Tolerance tolerance() const;
+
+ private:
+  std::optional<std::string> absolute_;
+  std::optional<std::string> relative_;
+  std::optional<std::string> ulps_;
+  std::optional<std::string> model_;
+  std::optional<std::string> accept_;
+};
+
+}  // namespace gqa::program

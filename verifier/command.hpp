@@ -1,0 +1,22 @@
+// What every command has: its place on the command line and a run that gives the status.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "exit_status.hpp"
+
+namespace gqa::program {
+
+/// A command registered on the command line; `run` is called if it was chosen.
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<ExitStatus()> run;
+};
+
+Command add_enumerate(CLI::App& program);
+Command add_verify(CLI::App& program);
+Command add_audit(CLI::App& program);
+
+}  // namespace gqa::program

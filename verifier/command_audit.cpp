@@ -1,0 +1,92 @@
+// gqaverify audit: recorded tensors against the certified reference.
+#include <fmt/format.h>
+#include <tbb/global_control.h>
+
+#include <memory>
+
+#include "arguments.hpp"
+#include "command.hpp"
+#include "gqa/error.hpp"
+#include "gqa/io/recording.hpp"
+#include "gqa/report/audit_report.hpp"
+#include "output.hpp"
+#include "progress.hpp"
+
+namespace gqa::program {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  ContractFlags contract;
+  ToleranceFlags tolerance;
+  std::size_t threads = 0;
+  std::string json;
+};
+
+AuditCase audit_one(const std::string& path, const Options& options) {
+  AuditCase entry;
+  entry.path = path;
+  entry.tolerance = options.tolerance.tolerance();
+  try {
+    Recording recording = read_recording(path);
+    options.contract.apply(recording.contract);
+    const AttentionProblem problem = make_problem(recording.tensors, recording.contract);
+    entry.contract = problem.contract;
+    entry.dimensions = problem.dimensions;
+    if (problem.output) entry.element_type = name(problem.output->type());
+    const Dimensions& d = problem.dimensions;
+    Progress progress(path, d.batch * d.q_heads * d.queries);
+    AuditOptions audit_options;
+    audit_options.tolerance = entry.tolerance;
+    audit_options.progress = [&progress](std::int64_t rows) { progress.update(rows); };
+    entry.result = audit(problem, audit_options);
+    entry.verdict = entry.result->verdict;
+  } catch (const InputError& error) {
+    entry.verdict = Verdict::error;
+    entry.error = error.what();
+    entry.error_code = error.code();
+  }
+  return entry;
+}
+
+// The worst of the cases; an input that could not be read was not verified.
+ExitStatus status_of(const AuditSummary& summary) {
+  if (summary.error > 0) return bad_input;
+  if (summary.fail > 0) return decided_wrong;
+  if (summary.undecided > 0 || summary.pass == 0) return undecided;
+  return all_holds;
+}
+
+ExitStatus run(const Options& options) {
+  std::optional<tbb::global_control> limit;
+  if (options.threads > 0) {
+    limit.emplace(tbb::global_control::max_allowed_parallelism, options.threads);
+  }
+  std::vector<AuditCase> cases;
+  for (const std::string& path : options.paths) cases.push_back(audit_one(path, options));
+  write_results(audit_text(cases), audit_json(cases), options.json);
+  return status_of(summarise(cases));
+}
+
+}  // namespace
+
+Command add_audit(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand(
+      "audit", "Recorded tensors against the certified reference, element by element");
+  app->footer(
+      "PATH: a .safetensors file with query, key, value and output (also q, k, v, o); the\n"
+      "contract comes from its metadata key \"attention\", --contract and the flags.\n"
+      "Example: gqaverify audit layer0.safetensors --causal --max-ulp 8");
+  app->add_option("PATH", options->paths, "Recorded problems")->required();
+  options->contract.add_to(*app);
+  options->tolerance.add_to(*app);
+  app->add_option("--threads", options->threads, "Threads; 0: as many as there are cores")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
+      ->type_name("FILE");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace gqa::program

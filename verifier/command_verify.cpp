@@ -1,0 +1,74 @@
+// gqaverify verify: exact fixtures, with the floating-point cross-check.
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+
+#include <memory>
+#include <mutex>
+
+#include "command.hpp"
+#include "gqa/error.hpp"
+#include "gqa/exact/enumeration_crosscheck.hpp"
+#include "gqa/exact/fixture.hpp"
+#include "gqa/report/fixture_report.hpp"
+#include "output.hpp"
+#include "progress.hpp"
+
+namespace gqa::program {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string json;
+  bool verbose = false;
+};
+
+// The fixtures shipped: beside the sources, or where they were installed.
+std::filesystem::path shipped_fixtures() {
+  if (std::filesystem::exists(GQAVERIFY_FIXTURES_INSTALLED)) return GQAVERIFY_FIXTURES_INSTALLED;
+  return GQAVERIFY_FIXTURES_SOURCE;
+}
+
+std::vector<FixtureReport> check_all(const std::vector<std::filesystem::path>& files) {
+  std::vector<FixtureReport> reports(files.size());
+  Progress progress("fixtures", static_cast<std::int64_t>(files.size()));
+  std::mutex mutex;
+  std::int64_t done = 0;
+  tbb::parallel_for(std::size_t{0}, files.size(), [&](std::size_t i) {
+    reports[i] = check_fixture_file(files[i]);
+    const std::lock_guard lock(mutex);
+    progress.update(++done);
+  });
+  return reports;
+}
+
+ExitStatus run(const Options& options) {
+  const bool shipped = options.paths.empty();
+  std::vector<std::filesystem::path> paths(options.paths.begin(), options.paths.end());
+  if (shipped) paths.push_back(shipped_fixtures());
+  const std::vector<FixtureReport> reports = check_all(find_fixtures(paths));
+  // The 210 cases go through the floats with the shipped fixtures: same layer, same bound.
+  std::optional<EnumerationCrossCheck> cases;
+  if (shipped) cases = crosscheck_cases(12);
+  const FixtureSummary summary = summarise(reports, cases);
+  write_results(fixture_text(reports, cases, options.verbose), fixture_json(reports, cases),
+                options.json);
+  return summary.holds() ? all_holds : decided_wrong;
+}
+
+}  // namespace
+
+Command add_verify(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand(
+      "verify", "Exact fixtures: expected outputs, second engine, floats within derived bounds");
+  app->footer(
+      "Without PATH: the shipped fixtures, and the 210 cases in floats.\n"
+      "Example: gqaverify verify fixtures/exact/two-queries-one-history.json");
+  app->add_option("PATH", options->paths, "Fixture files, or directories of them");
+  app->add_flag("-v,--verbose", options->verbose, "Print every fixture with its exact outputs");
+  app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
+      ->type_name("FILE");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace gqa::program
