@@ -70,7 +70,7 @@ void RowAuditor::audit_columns(std::int64_t head, std::int64_t row,
 // sink keeps the denominator positive, so the row is a true zero (CONTRACT, step 6).
 void RowAuditor::audit_empty_row(const Row& row, std::span<const std::int64_t> columns,
                                  AuditTally& tally) const {
-  const EmptyRow policy = problem_.sink ? EmptyRow::zero : problem_.contract.empty_row;
+  const EmptyRow policy = problem_.sink_of(row.head) ? EmptyRow::zero : problem_.contract.empty_row;
   for (const std::int64_t column : columns) {
     Element element;
     element.output = problem_.output->value(batch_, row.head, row.row, column);
