@@ -46,8 +46,9 @@ AuditCase audit_recording(Recording& recording, const Options& options) {
   AuditOptions audit_options;
   audit_options.tolerance = entry.tolerance;
   audit_options.progress = [&progress](std::int64_t rows) { progress.update(rows); };
-  entry.result = audit(problem, audit_options);
-  entry.verdict = entry.result->verdict;
+  entry.outputs = audit_outputs(problem, recording.tensors, audit_options);
+  entry.result = entry.outputs.front().result;
+  entry.verdict = worst_verdict(entry.outputs);
   return entry;
 }
 

@@ -32,7 +32,12 @@ enum class CausalAlignment {
 };
 
 /// What an output row without a visible key must hold.
-enum class EmptyRow { zero, nan, any };
+enum class EmptyRow {
+  zero,
+  nan,
+  any,
+  mean,  ///< the mean of all values of the history: a softmax over finite fill values
+};
 
 struct HeadMap {
   HeadMapKind kind = HeadMapKind::contiguous;
