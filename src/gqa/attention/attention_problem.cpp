@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "gqa/attention/dialect.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {
@@ -117,7 +118,8 @@ std::vector<double> broadcast_slopes(std::vector<double> slopes, const Dimension
 
 }  // namespace
 
-AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& contract) {
+AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& declared) {
+  const Contract contract = resolve_dialect(declared);
   validate(contract);
   require_present(tensors.query, "query");
   require_present(tensors.key, "key");

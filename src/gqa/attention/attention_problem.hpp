@@ -57,12 +57,13 @@ struct AttentionProblem {
   bool has_bias() const { return bias.has_value() || alibi_slopes.has_value(); }
 };
 
-/// Builds and validates a problem.
+/// Builds and validates a problem; its contract is the declared one, resolved by
+/// resolve_dialect.
 ///
 /// Errors: InputError at the tensor's or field's name: "contract.missing_tensor",
 /// "contract.element_type", "contract.head_count" (declared heads that the tensors
-/// contradict), "contract.not_a_number" (in a sink or slope), and those of validate,
-/// StridedTensor, resolve_dimensions, resolve_head_map and Visibility.
+/// contradict), "contract.not_a_number" (in a sink or slope), and those of resolve_dialect,
+/// validate, StridedTensor, resolve_dimensions, resolve_head_map and Visibility.
 AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& contract);
 
 }  // namespace gqa
