@@ -7,8 +7,10 @@
 #include "arguments.hpp"
 #include "command.hpp"
 #include "gqa/error.hpp"
+#include "gqa/io/file.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/audit_report.hpp"
+#include "gqa/report/junit.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 
@@ -21,6 +23,7 @@ struct Options {
   ToleranceFlags tolerance;
   std::size_t threads = 0;
   std::string json;
+  std::string junit;
 };
 
 AuditCase failed_case(const std::string& path, const InputError& error) {
@@ -87,6 +90,7 @@ ExitStatus run(const Options& options) {
   }
   std::vector<AuditCase> cases;
   for (const std::string& path : options.paths) audit_path(path, options, cases);
+  if (!options.junit.empty()) write_file_atomically(options.junit, junit_xml(cases));
   write_results(audit_text(cases), audit_json(cases), options.json);
   return status_of(summarise(cases));
 }
@@ -111,6 +115,7 @@ Command add_audit(CLI::App& program) {
       ->capture_default_str();
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
       ->type_name("FILE");
+  app->add_option("--junit", options->junit, "Write a JUnit XML report to FILE")->type_name("FILE");
   return {app, [options] { return run(*options); }};
 }
 
