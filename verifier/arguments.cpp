@@ -40,7 +40,7 @@ void ContractFlags::add_to(CLI::App& command) {
   };
   add("--contract", contract_, "A JSON file with contract fields, or the JSON object itself")
       ->type_name("FILE");
-  add("--layout", layout_, "Where the axes are: BHSD, BSHD, SBHD, BSH")->type_name("L");
+  add("--layout", layout_, "Where the axes are: BHSD, BSHD, SBHD, BSH, THD")->type_name("L");
   add("--q-heads", q_heads_, "Query heads of a folded layout")->type_name("N");
   add("--kv-heads", kv_heads_, "KV heads of a folded layout")->type_name("N");
   add("--head-map", head_map_,

@@ -6,6 +6,7 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "gqa/attention/packed.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/io/recordings.hpp"
@@ -35,24 +36,36 @@ AuditCase failed_case(const std::string& path, const InputError& error) {
   return entry;
 }
 
-AuditCase audit_recording(Recording& recording, const Options& options) {
+AuditCase audit_problem(const std::string& path, const ProblemTensors& tensors,
+                        const Contract& contract, const Tolerance& tolerance) {
   AuditCase entry;
-  entry.path = recording.path;
-  entry.tolerance = options.tolerance.tolerance();
-  options.contract.apply(recording.contract);
-  const AttentionProblem problem = make_problem(recording.tensors, recording.contract);
+  entry.path = path;
+  entry.tolerance = tolerance;
+  const AttentionProblem problem = make_problem(tensors, contract);
   entry.contract = problem.contract;
   entry.dimensions = problem.dimensions;
   if (problem.output) entry.element_type = name(problem.output->type());
   const Dimensions& d = problem.dimensions;
-  Progress progress(recording.path, d.batch * d.q_heads * d.queries);
+  Progress progress(path, d.batch * d.q_heads * d.queries);
   AuditOptions audit_options;
   audit_options.tolerance = entry.tolerance;
   audit_options.progress = [&progress](std::int64_t rows) { progress.update(rows); };
-  entry.outputs = audit_outputs(problem, recording.tensors, audit_options);
+  entry.outputs = audit_outputs(problem, tensors, audit_options);
   entry.result = entry.outputs.front().result;
   entry.verdict = worst_verdict(entry.outputs);
   return entry;
+}
+
+// One case, or one for each document of a packed recording.
+void audit_recording(Recording& recording, const Options& options, std::vector<AuditCase>& cases) {
+  const Tolerance tolerance = options.tolerance.tolerance();
+  options.contract.apply(recording.contract);
+  for (const PackedDocument& document : cut_documents(recording.tensors, recording.contract)) {
+    const std::string path = recording.tensors.cu_seqlens_q
+                                 ? fmt::format("{}: document {}", recording.path, document.index)
+                                 : recording.path;
+    cases.push_back(audit_problem(path, document.tensors, recording.contract, tolerance));
+  }
 }
 
 // All cases at a path; one that cannot be read is a case of its own, and the rest goes on.
@@ -68,7 +81,7 @@ void audit_path(const std::string& path, const Options& options, std::vector<Aud
     for (const std::filesystem::path& found : find_recordings(path)) {
       guarded(found.string(), [&] {
         for (Recording& recording : read_recordings(found)) {
-          guarded(recording.path, [&] { cases.push_back(audit_recording(recording, options)); });
+          guarded(recording.path, [&] { audit_recording(recording, options, cases); });
         }
       });
     }

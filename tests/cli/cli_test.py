@@ -331,6 +331,32 @@ class Outputs(CommandLine):
         )
         self.run_program("audit", "--dialect", "jax", path, status=WRONG)
 
+    def test_packed_documents_are_cases_of_their_own(self):
+        # Two documents of one query and two keys each; the second output is wrong.
+        more = {
+            "query": ([2, 1, 2], [0, 0, 0, 0]),
+            "key": ([4, 1, 2], [1, 0, 0, 1, 1, 0, 0, 1]),
+            "value": ([4, 1, 2], [4, 0, 0, 8, 10, 2, -2, 6]),
+            "output": ([2, 1, 2], [2, 4, 4, 5]),
+            "cu_seqlens_q": ([3], [0, 1, 2], "I32"),
+            "cu_seqlens_k": ([3], [0, 2, 4], "I32"),
+        }
+        path = self.recording(metadata={"attention": '{"layout": "THD"}'}, **more)
+        cases = self.run_json("audit", path, status=WRONG)["cases"]
+        self.assertEqual(
+            [(case["path"], case["verdict"]) for case in cases],
+            [(f"{path}: document 0", "pass"), (f"{path}: document 1", "fail")],
+        )
+        self.assertEqual(cases[1]["worst"][0]["index"], [0, 0, 0, 1])
+        more["output"] = ([2, 1, 2], [2, 4, 4, 4])
+        path = self.recording(**more)
+        self.run_program("audit", "--layout", "THD", path, status=HOLDS)
+        result = self.run_program("audit", path, status=BAD_INPUT)
+        self.assertIn("[contract.packed_layout]", result.stdout)
+        more["cu_seqlens_k"] = ([3], [0, 2, 3], "I32")
+        result = self.run_program("audit", "--layout=THD", self.recording(**more), status=BAD_INPUT)
+        self.assertIn("[contract.packed_offsets]", result.stdout)
+
     def test_junit(self):
         name = 'a <b> & "c" \t\x01 \u00e4.safetensors'
         good = self.recording(name, present_key=([1, 1, 2, 2], [1, 0, 0, 1]))

@@ -121,6 +121,10 @@ std::vector<double> broadcast_slopes(std::vector<double> slopes, const Dimension
 AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& declared) {
   const Contract contract = resolve_dialect(declared);
   validate(contract);
+  if (tensors.cu_seqlens_q || tensors.cu_seqlens_k) {
+    throw InputError("contract.packed_not_cut", "cu_seqlens_q",
+                     "several documents are not one problem");
+  }
   require_present(tensors.query, "query");
   require_present(tensors.key, "key");
   require_present(tensors.value, "value");

@@ -19,7 +19,7 @@ class StridedTensor {
  public:
   StridedTensor() = default;
   /// A BHSD view of `tensor`, whose axes lie as `layout` says. `heads` is needed by folded
-  /// layouts and otherwise 0. Layout thd is not handled here.
+  /// layouts and otherwise 0. Layout thd is one batch entry: see cut_documents.
   ///
   /// Errors: InputError at `where` with code "contract.shape_rank",
   /// "contract.layout_heads" (no head count), "contract.layout_width" (the last axis is
