@@ -23,6 +23,7 @@ struct Options {
   ContractFlags contract;
   ToleranceFlags tolerance;
   std::size_t threads = 0;
+  bool no_filter = false;
   std::string json;
   std::string junit;
 };
@@ -49,6 +50,7 @@ AuditCase audit_problem(const std::string& path, const ProblemTensors& tensors,
   Progress progress(path, d.batch * d.q_heads * d.queries);
   AuditOptions audit_options;
   audit_options.tolerance = entry.tolerance;
+  audit_options.use_filter = !options.no_filter;
   audit_options.progress = [&progress](std::int64_t rows) { progress.update(rows); };
   entry.outputs = audit_outputs(problem, tensors, audit_options);
   entry.result = entry.outputs.front().result;
@@ -123,6 +125,8 @@ Command add_audit(CLI::App& program) {
   app->add_option("PATH", options->paths, "Recorded problems")->required();
   options->contract.add_to(*app);
   options->tolerance.add_to(*app);
+  app->add_flag("--no-filter", options->no_filter,
+                "Ball arithmetic alone: the same verdicts, much slower");
   app->add_option("--threads", options->threads, "Threads; 0: as many as there are cores")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

@@ -1,6 +1,8 @@
 // Random attention problems for the filter's tests, and what came out of it.
 #pragma once
 
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>

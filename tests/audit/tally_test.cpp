@@ -57,9 +57,7 @@ void add(AuditTally& tally, const Element& element) {
   ++tally.decided_by_enclosure;
   if (element.violates) tally.add_violation(b * heads + h, i, c);
   if (element.proved) ++tally.proved_violations;
-  tally.add_ulp_error(element.worst.ulp_error.lower);
-  tally.max_ulp_error.lower = std::max(tally.max_ulp_error.lower, element.worst.ulp_error.lower);
-  tally.max_ulp_error.upper = std::max(tally.max_ulp_error.upper, element.worst.ulp_error.upper);
+  tally.add_errors({}, element.worst.ulp_error, element.worst.ulp_error.lower);
   tally.add_worst(element.worst);
 }
 
@@ -138,12 +136,12 @@ TEST_CASE("tally: the worst elements are the violations first, then the largest 
 TEST_CASE("tally: the mean of ulp errors is kept to 2^-20 ulp, and huge errors do not overflow") {
   AuditTally tally = empty_tally();
   CHECK(tally.mean_ulp() == 0);
-  for (const double error : {0.25, 0.5, 3.0}) tally.add_ulp_error(error);
+  for (const double error : {0.25, 0.5, 3.0}) tally.add_errors({}, {}, error);
   CHECK(tally.mean_ulp() == 1.25);
   CHECK(tally.measured == 3);
   AuditTally huge = empty_tally();
-  for (int i = 0; i < 1000; ++i) huge.add_ulp_error(1e300);
-  huge.add_ulp_error(std::numeric_limits<double>::infinity());
+  for (int i = 0; i < 1000; ++i) huge.add_errors({}, {}, 1e300);
+  huge.add_errors({}, {}, std::numeric_limits<double>::infinity());
   CHECK(huge.mean_ulp() == 0x1p40);
 }
 

@@ -84,9 +84,7 @@ void enumeration(benchmark::State& state, gqa::Engine engine) {
     if (!result.holds() || result.cases != 210) state.SkipWithError("the enumeration failed");
   }
 }
-BENCHMARK_CAPTURE(enumeration, gmp, gqa::Engine::gmp)
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
+BENCHMARK_CAPTURE(enumeration, gmp, gqa::Engine::gmp)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK_CAPTURE(enumeration, boost, gqa::Engine::boost)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();

@@ -72,10 +72,10 @@ TEST_CASE("recording: the contract comes from the metadata key attention") {
 TEST_CASE("recording: a tensor of another name, or under two names, is refused") {
   SafetensorsFile file = good_file();
   file.tensors["outputs"] = file.tensors["output"];
-  CHECK(refusal(file) == "recording.unknown_tensor at FILE");
+  CHECK(refusal(file) == "recording.unknown_tensor at FILE: outputs");
   file = good_file();
   file.tensors["q"] = file.tensors["query"];
-  CHECK(refusal(file) == "recording.tensor_stated_twice at FILE");
+  CHECK(refusal(file) == "recording.tensor_stated_twice at FILE: query");
 }
 
 TEST_CASE("recording: a contract that is not one is refused at the metadata") {

@@ -170,6 +170,13 @@ Ball AttentionProblem::scale_ball() const {
   return Ball(1) / sqrt(Ball(static_cast<int>(dimensions.key_size)));
 }
 
+std::optional<double> AttentionProblem::sink_of(std::int64_t head) const {
+  if (!sink) return std::nullopt;
+  const double logit = (*sink)[static_cast<std::size_t>(head)];
+  if (logit == -std::numeric_limits<double>::infinity()) return std::nullopt;
+  return logit;
+}
+
 double AttentionProblem::scale_double() const {
   if (contract.scale) return Ball(*contract.scale).midpoint_double();
   return 1.0 / std::sqrt(static_cast<double>(dimensions.key_size));

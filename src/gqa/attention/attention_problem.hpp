@@ -56,6 +56,9 @@ struct AttentionProblem {
   /// last place as a double. Exact only if the contract states a number.
   Ball scale_ball() const;
   double scale_double() const;
+  /// The sink's logit of a query head; nullopt if there is none, or it is minus infinity,
+  /// whose exp adds nothing.
+  std::optional<double> sink_of(std::int64_t head) const;
   /// The bias of one score: mask bias - slope |p_i - j|, as exact doubles to be summed.
   bool has_bias() const { return bias.has_value() || alibi_slopes.has_value(); }
 };

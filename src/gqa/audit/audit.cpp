@@ -5,7 +5,9 @@
 
 #include <mutex>
 
+#include "gqa/audit/filter.hpp"
 #include "gqa/audit/row_auditor.hpp"
+#include "gqa/audit/tile_auditor.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {
@@ -15,10 +17,39 @@ AuditTally empty_tally(const Dimensions& d) {
   return {d.batch, d.q_heads, d.queries, d.value_size};
 }
 
-// The query heads that read one KV head of one batch entry, all rows.
+// Joins tallies of finished blocks and reports progress, one call at a time.
+class Collector {
+ public:
+  Collector(AuditTally& total, const AuditOptions& options) : total_(total), options_(options) {}
+  void add(const AuditTally& block, std::int64_t rows) {
+    const std::lock_guard lock(mutex_);
+    total_.merge(block);
+    rows_ += rows;
+    if (options_.progress) options_.progress(rows_);
+  }
+
+ private:
+  AuditTally& total_;
+  const AuditOptions& options_;
+  std::mutex mutex_;
+  std::int64_t rows_ = 0;
+};
+
+void audit_by_filter(const AttentionProblem& problem, const AuditOptions& options,
+                     Collector& collector) {
+  TileAuditor auditor(problem, options);
+  FilterOptions filter;
+  filter.model_terms = std::holds_alternative<ModelTolerance>(options.tolerance);
+  filter_reference(problem, filter, [&](const FilterTile& tile) {
+    AuditTally tally = empty_tally(problem.dimensions);
+    auditor.audit_tile(tile, tally);
+    collector.add(tally, static_cast<std::int64_t>(tile.rows.size()));
+  });
+}
+
+// The query heads that read one KV head of one batch entry, all rows, without the filter.
 void audit_history(const AttentionProblem& problem, const AuditOptions& options, std::int64_t batch,
-                   std::int64_t kv_head, std::mutex& mutex, AuditTally& total,
-                   std::int64_t& rows_done) {
+                   std::int64_t kv_head, Collector& collector) {
   const Dimensions& d = problem.dimensions;
   const RowAuditor auditor(problem, options, batch, kv_head);
   for (std::int64_t head = 0; head < d.q_heads; ++head) {
@@ -28,11 +59,24 @@ void audit_history(const AttentionProblem& problem, const AuditOptions& options,
       for (std::int64_t row = rows.begin(); row != rows.end(); ++row) {
         auditor.audit_row(head, row, tally);
       }
-      const std::lock_guard lock(mutex);
-      total.merge(tally);
-      rows_done += static_cast<std::int64_t>(rows.size());
-      if (options.progress) options.progress(rows_done);
+      collector.add(tally, static_cast<std::int64_t>(rows.size()));
     });
+  }
+}
+
+// The filter leaves open whether a model's violations are proved: the worst are asked again
+// by enclosures, which know the worst case.
+void prove_violations(const AttentionProblem& problem, const AuditOptions& options,
+                      AuditTally& total) {
+  if (total.violations == 0 || total.proved_violations > 0) return;
+  RowAuditors rows(problem, options);
+  for (const WorstElement& worst : total.worst) {
+    if (!worst.within.certainly_not()) continue;
+    const auto [batch, head, row, column] = worst.index;
+    AuditTally single = empty_tally(problem.dimensions);
+    const std::int64_t kv_head = problem.head_map[static_cast<std::size_t>(head)];
+    rows.of(batch, kv_head)->audit_columns(head, row, std::span(&column, 1), single);
+    total.proved_violations += single.proved_violations;
   }
 }
 
@@ -72,13 +116,15 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& options) 
     throw InputError("audit.nothing_to_audit", "output", "has no element");
   }
   AuditResult result{.tally = empty_tally(d), .where = ""};
-  std::mutex mutex;
-  std::int64_t rows_done = 0;
-  const std::int64_t histories = d.batch * d.kv_heads;
-  tbb::parallel_for(std::int64_t{0}, histories, [&](std::int64_t history) {
-    audit_history(problem, options, history / d.kv_heads, history % d.kv_heads, mutex, result.tally,
-                  rows_done);
-  });
+  Collector collector(result.tally, options);
+  if (options.use_filter) {
+    audit_by_filter(problem, options, collector);
+    prove_violations(problem, options, result.tally);
+  } else {
+    tbb::parallel_for(std::int64_t{0}, d.batch * d.kv_heads, [&](std::int64_t history) {
+      audit_history(problem, options, history / d.kv_heads, history % d.kv_heads, collector);
+    });
+  }
   result.verdict = verdict_of(result.tally);
   result.strength = strength_of(result.tally);
   result.where = describe_violations(result.tally, d);

@@ -16,6 +16,8 @@ std::string_view name(Verdict verdict);
 
 struct AuditOptions {
   Tolerance tolerance;
+  /// False: enclosures alone (rungs 2 and 3). The verdicts are the same, only slower.
+  bool use_filter = true;
   long first_precision = 128;     ///< bits of the first enclosure
   long largest_precision = 8192;  ///< bits beyond which an element stays undecided
   /// Called with the number of rows finished, one call at a time, from any thread.

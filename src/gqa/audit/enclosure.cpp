@@ -76,9 +76,7 @@ std::vector<std::size_t> EnclosureReader::visible(std::int64_t head, std::int64_
 bool EnclosureReader::is_finite(std::int64_t head, std::int64_t row,
                                 const std::vector<std::size_t>& visible) const {
   const std::vector<double> query = read_query(problem_, batch_, head, row);
-  if (problem_.sink && !std::isfinite((*problem_.sink)[static_cast<std::size_t>(head)])) {
-    return false;
-  }
+  if (const auto logit = problem_.sink_of(head); logit && !std::isfinite(*logit)) return false;
   if (problem_.alibi_slopes &&
       !std::isfinite((
           *problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))])) {
@@ -148,8 +146,8 @@ EnclosureReader::Row EnclosureReader::row(std::int64_t head, std::int64_t row,
   operands.visible = visible;
   operands.bias = bias;
   if (problem_.contract.softcap != 0) operands.softcap = &softcap;
-  if (problem_.sink) {
-    sink = Ball((*problem_.sink)[static_cast<std::size_t>(head)]);
+  if (const auto logit = problem_.sink_of(head)) {
+    sink = Ball(*logit);
     operands.sink = &*sink;
   }
   Row owned;
@@ -187,8 +185,8 @@ RowRounding EnclosureReader::rounding(std::int64_t head, std::int64_t row,
     rounding.weights.push_back(result.weights[j]);
     total_weight += result.weights[j];
   }
-  if (problem_.sink) {
-    rounding.sink_score = Ball((*problem_.sink)[static_cast<std::size_t>(head)]);
+  if (const auto logit = problem_.sink_of(head)) {
+    rounding.sink_score = Ball(*logit);
     rounding.sink_weight = max(Ball(1) - total_weight, Ball(0));
   }
   return rounding;

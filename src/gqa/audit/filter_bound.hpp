@@ -39,7 +39,8 @@
 // + 1): together at most n 2^-900, relative to a denominator that is at least 1/2, since m
 // was the (computed) score of a visible key or the sink.
 //
-// Sums. Within a block a term goes through at most `block` additions, then through one
+// Sums. Within a block a term goes through at most `block` additions that round (adding an
+// invisible key's zero does not: block is at most n), then through one
 // addition per block and one product per rescale; fl(w v) is one more. With
 //   eps = rho + gamma(block + blocks + rescales + 2) (1 + rho) + n 2^-900,
 // denominator L and numerators N_c (|N_c| <= A_c L) have errors of at most eps L and
@@ -78,9 +79,9 @@ struct RowHistory {
   double shift = 0;       ///< m
   double lift = 0;        ///< max(largest computed score - m, 0)
   double travel = 0;
-  double denominator = 0;  ///< computed L
-  std::int64_t terms = 0;  ///< n: visible keys, and the sink
-  std::int64_t block = 0;
+  double denominator = 0;   ///< computed L
+  std::int64_t terms = 0;   ///< n: visible keys, and the sink
+  std::int64_t block = 0;   ///< visible keys of one block, at most
   std::int64_t blocks = 0;  ///< and merges
   std::int64_t rescales = 0;
 };

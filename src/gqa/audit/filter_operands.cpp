@@ -44,18 +44,21 @@ void OperandReader::read_keys(std::int64_t begin, std::int64_t end, double* to, 
   problem_.key.read_rows(batch_, kv_head_, begin, end, to, shape_.key_stride);
   if (!options_.radius) return;
   const auto rows = static_cast<std::size_t>(end - begin);
-  double largest = largest_square_sum(to, rows, shape_.key_stride);
-  if (!std::isfinite(largest)) {
+  KeyPowers powers = powers_of(to, rows);
+  if (!std::isfinite(powers.largest_square_sum)) {
     clear_unfit_rows(to, begin, end - begin, shape_.key_stride, unfit);
-    largest = largest_square_sum(to, rows, shape_.key_stride);
+    powers = powers_of(to, rows);
   }
-  norms.key_square_sum = std::max(norms.key_square_sum, largest);
-  if (!options_.model_terms) return;
-  for (std::size_t r = 0; r < rows; ++r) {
-    const double sum = fourth_power_sum(to + r * shape_.key_stride, shape_.key_stride);
-    norms.key_fourth_minimum = std::min(norms.key_fourth_minimum, sum);
-    norms.key_fourth_maximum = std::max(norms.key_fourth_maximum, sum);
-  }
+  norms.key_square_sum = std::max(norms.key_square_sum, powers.largest_square_sum);
+  norms.key_fourth_minimum = std::min(norms.key_fourth_minimum, powers.smallest_fourth_sum);
+  norms.key_fourth_maximum = std::max(norms.key_fourth_maximum, powers.largest_fourth_sum);
+}
+
+KeyPowers OperandReader::powers_of(const double* keys, std::size_t rows) const {
+  if (options_.model_terms) return powers_of_rows(keys, rows, shape_.key_stride);
+  KeyPowers powers;
+  powers.largest_square_sum = largest_square_sum(keys, rows, shape_.key_stride);
+  return powers;
 }
 
 void OperandReader::read_values(std::int64_t begin, std::int64_t end, double* to,

@@ -7,6 +7,7 @@
 
 #include "gqa/attention/attention_problem.hpp"
 #include "gqa/audit/filter_memory.hpp"
+#include "gqa/audit/vector_norms.hpp"
 
 namespace gqa {
 
@@ -35,6 +36,7 @@ class OperandReader {
                                  OperandNorms& norms) const;
 
  private:
+  KeyPowers powers_of(const double* keys, std::size_t rows) const;
   void read_keys(std::int64_t begin, std::int64_t end, double* to, OperandNorms& norms,
                  std::vector<std::int64_t>& unfit) const;
   void read_values(std::int64_t begin, std::int64_t end, double* to, OperandNorms& norms,

@@ -102,7 +102,7 @@ RowHistory RowState::history(const FilterShape& shape, const Dimensions& dimensi
   history.travel = travel;
   history.denominator = sum;
   history.terms = visible + (sink ? 1 : 0);
-  history.block = static_cast<std::int64_t>(shape.keys);
+  history.block = std::min(static_cast<std::int64_t>(shape.keys), visible);
   history.blocks = blocks;
   history.rescales = rescales;
   return history;

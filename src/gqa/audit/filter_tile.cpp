@@ -16,6 +16,18 @@ std::size_t size(std::int64_t n) {
   return static_cast<std::size_t>(n);
 }
 
+// Scores -> weights under the row's shift, and what the row keeps of them.
+void exponentiate(RowState& row, double* scores, float* squares, std::size_t count) {
+  if (squares == nullptr) {
+    row.add(exp_row(scores, count, row.shift));
+    return;
+  }
+  const WeightMoments moments =
+      exp_row_with_squares(scores, squares, count, row.shift, row.reference);
+  row.add(moments.first[0]);
+  row.moments += moments;
+}
+
 }  // namespace
 
 TileAccumulator::TileAccumulator(const FilterContext& context, const TilePlan& plan, bool with_sink)
@@ -139,14 +151,7 @@ double TileAccumulator::weigh_row(std::size_t r, std::int64_t begin, std::int64_
     return 1.0;
   }
   const double factor = row.raise_shift(largest);
-  if (squares == nullptr) {
-    row.add(exp_row(scores + first, last - first, row.shift));
-  } else {
-    const WeightMoments moments = exp_row_with_squares(scores + first, squares + first,
-                                                       last - first, row.shift, row.reference);
-    row.add(moments.first[0]);
-    row.moments += moments;
-  }
+  exponentiate(row, scores + first, squares == nullptr ? nullptr : squares + first, last - first);
   clear(0, first);
   if (last < count) clear(last, count);
   return factor;
@@ -233,23 +238,27 @@ FilterRow TileAccumulator::finish_row(std::size_t r) {
     sums[c] /= row.sum;
     finite = finite && std::isfinite(sums[c]);
   }
+  result.open = result.open || !finite;
   result.lse = row.shift + std::log(row.sum);
-  if (!context_.options.radius) return result;
-  const RowBound bound =
-      bound_row(context_.constants,
-                row.history(context_.shape, context_.problem.dimensions, norms_.key_square_sum));
-  result.open = result.open || !bound.usable || !finite;
-  result.epsilon = bound.epsilon;
-  result.relative = bound.relative;
-  result.underflow = bound.underflow;
-  result.score_radius = bound.score_radius;
-  result.lse_radius = lse_radius(bound.epsilon, result.lse, row.sum);
+  if (context_.options.radius) certify(row, result);
   if (!context_.options.model_terms) return result;
   result.statistics = row.statistics();
   for (std::size_t c = 0; c < stride; ++c) {
     square_sums_[r * stride + c] = square_sums_[r * stride + c] / row.sum / row.sum;
   }
   return result;
+}
+
+void TileAccumulator::certify(const RowState& row, FilterRow& result) const {
+  const RowBound bound =
+      bound_row(context_.constants,
+                row.history(context_.shape, context_.problem.dimensions, norms_.key_square_sum));
+  result.open = result.open || !bound.usable;
+  result.epsilon = bound.epsilon;
+  result.relative = bound.relative;
+  result.underflow = bound.underflow;
+  result.score_radius = bound.score_radius;
+  result.lse_radius = lse_radius(bound.epsilon, result.lse, row.sum);
 }
 
 void TileAccumulator::finish(const std::function<void(const FilterTile&)>& consume) {

@@ -60,6 +60,7 @@ class TileAccumulator {
   void add_square_products(std::size_t keys, const std::vector<double>& factors,
                            FilterMemory& memory);
   FilterRow finish_row(std::size_t r);
+  void certify(const RowState& row, FilterRow& result) const;
   double largest_value() const;
 
   const FilterContext& context_;

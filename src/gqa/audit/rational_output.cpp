@@ -47,10 +47,7 @@ std::optional<Rational> EnclosureReader::rational_output(std::int64_t head, std:
     group.value_sum += Rational(problem_.value.value(batch_, kv_head_, key_row, column));
     ++group.keys;
   }
-  if (problem_.sink) {
-    const Rational logit((*problem_.sink)[static_cast<std::size_t>(head)]);
-    groups[{0, logit}].has_sink = true;
-  }
+  if (const auto logit = problem_.sink_of(head)) groups[{0, Rational(*logit)}].has_sink = true;
   return common_mean(groups);
 }
 

@@ -1,6 +1,7 @@
 #include "gqa/audit/row_auditor.hpp"
 
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "gqa/audit/mean_row.hpp"
@@ -42,31 +43,37 @@ struct RowAuditor::Element {
 };
 
 void RowAuditor::audit_row(std::int64_t head, std::int64_t row, AuditTally& tally) const {
+  std::vector<std::int64_t> columns(static_cast<std::size_t>(problem_.dimensions.value_size));
+  std::iota(columns.begin(), columns.end(), std::int64_t{0});
+  audit_columns(head, row, columns, tally);
+}
+
+void RowAuditor::audit_columns(std::int64_t head, std::int64_t row,
+                               std::span<const std::int64_t> columns, AuditTally& tally) const {
   std::vector<std::size_t> visible = reader_.visible(head, row);
-  const std::int64_t columns = problem_.dimensions.value_size;
+  const auto count = static_cast<std::int64_t>(columns.size());
   if (!visible.empty() && !reader_.is_finite(head, row, visible)) {
     // The contract gives no number: nothing is right, and nothing is proved wrong.
-    tally.elements += columns;
-    tally.undecided += columns;
-    tally.not_finite_references += columns;
+    tally.elements += count;
+    tally.undecided += count;
+    tally.not_finite_references += count;
     return;
   }
   const PrecisionScope precision(options_.first_precision);
   const Row at_first(reader_, options_.tolerance, head, row, std::move(visible));
   if (at_first.visible.empty()) {
-    audit_empty_row(at_first, tally);
+    audit_empty_row(at_first, columns, tally);
     return;
   }
-  for (std::int64_t column = 0; column < columns; ++column) {
-    audit_element(at_first, column, tally);
-  }
+  for (const std::int64_t column : columns) audit_element(at_first, column, tally);
 }
 
 // No visible key: the declared policy says what the element must be, exactly. A declared
 // sink keeps the denominator positive, so the row is a true zero (CONTRACT, step 6).
-void RowAuditor::audit_empty_row(const Row& row, AuditTally& tally) const {
-  const EmptyRow policy = problem_.sink ? EmptyRow::zero : problem_.contract.empty_row;
-  for (std::int64_t column = 0; column < problem_.dimensions.value_size; ++column) {
+void RowAuditor::audit_empty_row(const Row& row, std::span<const std::int64_t> columns,
+                                 AuditTally& tally) const {
+  const EmptyRow policy = problem_.sink_of(row.head) ? EmptyRow::zero : problem_.contract.empty_row;
+  for (const std::int64_t column : columns) {
     Element element;
     element.output = problem_.output->value(batch_, row.head, row.row, column);
     element.exactly = true;
@@ -142,13 +149,7 @@ void RowAuditor::record(const Row& row, std::int64_t column, const Element& elem
     const Ball ulps = ulp_error(element.output, problem_.output->format(), element.reference);
     worst.absolute_error = {error.lower_double(), error.upper_double()};
     worst.ulp_error = {ulps.lower_double(), ulps.upper_double()};
-    tally.max_absolute_error.lower =
-        std::max(tally.max_absolute_error.lower, worst.absolute_error.lower);
-    tally.max_absolute_error.upper =
-        std::max(tally.max_absolute_error.upper, worst.absolute_error.upper);
-    tally.max_ulp_error.lower = std::max(tally.max_ulp_error.lower, worst.ulp_error.lower);
-    tally.max_ulp_error.upper = std::max(tally.max_ulp_error.upper, worst.ulp_error.upper);
-    tally.add_ulp_error(ulps.midpoint_double());
+    tally.add_errors(worst.absolute_error, worst.ulp_error, ulps.midpoint_double());
   }
   if (!element.decision.within.certainly() || worst.ulp_error.upper > 0) tally.add_worst(worst);
 }

@@ -15,11 +15,15 @@ class RowAuditor {
 
   /// Decides every element of the row and adds it to the tally.
   void audit_row(std::int64_t head, std::int64_t row, AuditTally& tally) const;
+  /// The same for some columns of the row.
+  void audit_columns(std::int64_t head, std::int64_t row, std::span<const std::int64_t> columns,
+                     AuditTally& tally) const;
 
  private:
   struct Row;
   struct Element;
-  void audit_empty_row(const Row& row, AuditTally& tally) const;
+  void audit_empty_row(const Row& row, std::span<const std::int64_t> columns,
+                       AuditTally& tally) const;
   void audit_element(const Row& row, std::int64_t column, AuditTally& tally) const;
   void refine(const Row& row, std::int64_t column, Element& element) const;
   void record(const Row& row, std::int64_t column, const Element& element, AuditTally& tally) const;

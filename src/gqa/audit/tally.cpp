@@ -37,12 +37,14 @@ AuditTally::AuditTally(std::int64_t batch, std::int64_t heads, std::int64_t rows
       row_violations(static_cast<std::size_t>(rows), 0),
       column_violations(static_cast<std::size_t>(columns), 0) {}
 
-void AuditTally::add_ulp_error(double midpoint) {
+void AuditTally::add_errors(const Bounds& absolute_error, const Bounds& ulp_error,
+                            double midpoint) {
+  widen(max_absolute_error, absolute_error);
+  widen(max_ulp_error, ulp_error);
   // Beyond 2^40 ulp a mean says nothing; the maximum still tells.
-  const double capped = std::min(midpoint, 0x1p40);
-  ulp_sum_low += static_cast<std::int64_t>(std::llround(capped / ulp_unit) % low_modulus);
-  ulp_sum_high += static_cast<std::int64_t>(std::llround(capped / ulp_unit) / low_modulus);
-  ulp_sum_high += ulp_sum_low / low_modulus;
+  const auto units = std::llround(std::min(midpoint, 0x1p40) / ulp_unit);
+  ulp_sum_low += units % low_modulus;
+  ulp_sum_high += units / low_modulus + ulp_sum_low / low_modulus;
   ulp_sum_low %= low_modulus;
   ++measured;
 }

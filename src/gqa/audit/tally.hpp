@@ -58,7 +58,15 @@ struct AuditTally {
 
   AuditTally(std::int64_t batch, std::int64_t heads, std::int64_t rows, std::int64_t columns);
 
-  void add_ulp_error(double midpoint);
+  /// Joins one element's certified errors: maxima, and the mean through `midpoint`, the
+  /// error in ulps at the middle of its range.
+  void add_errors(const Bounds& absolute_error, const Bounds& ulp_error, double midpoint);
+  /// Would an element within tolerance and this certified error be among the worst?
+  bool may_be_worst(double ulp_error_upper) const {
+    return ulp_error_upper > 0 &&
+           (worst.size() < worst_kept || !worst.back().within.certainly_not()) &&
+           (worst.size() < worst_kept || ulp_error_upper >= worst.back().ulp_error.upper);
+  }
   /// Keeps the element if it is among the worst.
   void add_worst(const WorstElement& element);
   void add_violation(std::int64_t batch_head, std::int64_t row, std::int64_t column);

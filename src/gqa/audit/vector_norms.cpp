@@ -1,6 +1,5 @@
 #include "gqa/audit/vector_norms.hpp"
 
-#include <cmath>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
@@ -41,6 +40,31 @@ double LargestSquareSum(const double* HWY_RESTRICT data, std::size_t rows, std::
     if (sum > largest) largest = sum;
   }
   return largest;
+}
+
+KeyPowers PowersOfRows(const double* HWY_RESTRICT data, std::size_t rows, std::size_t n) {
+  const Doubles d;
+  KeyPowers powers;
+  for (std::size_t r = 0; r < rows; ++r, data += n) {
+    auto second = hn::Zero(d);
+    auto fourth = hn::Zero(d);
+    for (std::size_t t = 0; t < n; t += hn::Lanes(d)) {
+      const auto x = hn::LoadU(d, data + t);
+      const auto square = hn::Mul(x, x);
+      second = hn::Add(second, square);
+      fourth = hn::MulAdd(square, square, fourth);
+    }
+    const double sum = hn::GetLane(hn::SumOfLanes(d, second));
+    const double sum4 = hn::GetLane(hn::SumOfLanes(d, fourth));
+    if (!(sum <= std::numeric_limits<double>::max())) {
+      powers.largest_square_sum = std::numeric_limits<double>::infinity();
+      return powers;
+    }
+    if (sum > powers.largest_square_sum) powers.largest_square_sum = sum;
+    if (sum4 < powers.smallest_fourth_sum) powers.smallest_fourth_sum = sum4;
+    if (sum4 > powers.largest_fourth_sum) powers.largest_fourth_sum = sum4;
+  }
+  return powers;
 }
 
 double FourthPowerSum(const double* HWY_RESTRICT row, std::size_t n) {
@@ -130,6 +154,7 @@ namespace gqa {
 
 HWY_EXPORT(SquareSum);
 HWY_EXPORT(LargestSquareSum);
+HWY_EXPORT(PowersOfRows);
 HWY_EXPORT(FourthPowerSum);
 HWY_EXPORT(ColumnMaxima);
 HWY_EXPORT(RaiseIfFinite);
@@ -142,6 +167,9 @@ double square_sum(const double* row, std::size_t n) {
 }
 double largest_square_sum(const double* data, std::size_t rows, std::size_t n) {
   return HWY_DYNAMIC_DISPATCH(LargestSquareSum)(data, rows, n);
+}
+KeyPowers powers_of_rows(const double* data, std::size_t rows, std::size_t n) {
+  return HWY_DYNAMIC_DISPATCH(PowersOfRows)(data, rows, n);
 }
 double fourth_power_sum(const double* row, std::size_t n) {
   return HWY_DYNAMIC_DISPATCH(FourthPowerSum)(row, n);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 
 namespace gqa {
 
@@ -13,6 +14,15 @@ double square_sum(const double* row, std::size_t n);
 
 /// The largest square_sum of `rows` rows of `n` elements; infinity if one is not finite.
 double largest_square_sum(const double* data, std::size_t rows, std::size_t n);
+
+/// The largest square_sum of some rows, and the range of their sums of fourth powers, in one
+/// pass. If a row is not finite, largest_square_sum is infinity and the rest is worthless.
+struct KeyPowers {
+  double largest_square_sum = 0;
+  double smallest_fourth_sum = std::numeric_limits<double>::infinity();
+  double largest_fourth_sum = 0;
+};
+KeyPowers powers_of_rows(const double* data, std::size_t rows, std::size_t n);
 
 /// The sum of fourth powers of one row.
 double fourth_power_sum(const double* row, std::size_t n);

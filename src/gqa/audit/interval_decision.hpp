@@ -1,0 +1,106 @@
+// Decisions on one element in binary64 intervals: the fast lane of the verdict.
+//
+// Everything here answers only where the answer holds for every number within the stated
+// radii; what is open goes on to the enclosures. Each bound is computed in a handful of
+// binary64 operations and then widened by a factor that covers their roundings.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "gqa/audit/tolerance.hpp"
+#include "gqa/num/float_format.hpp"
+#include "gqa/num/uncertain.hpp"
+
+namespace gqa {
+
+/// A non-negative quantity between two binary64 numbers.
+struct Interval {
+  double lower = 0;
+  double upper = 0;
+};
+
+/// Widens a computed non-negative value by 2^-48 relative and the smallest numbers absolute:
+/// enough for sixteen roundings, underflow included.
+inline double rounded_up(double value) {
+  return value * (1 + 0x1p-48) + 16 * std::numeric_limits<double>::denorm_min();
+}
+inline double rounded_down(double value) {
+  const double lower = value * (1 - 0x1p-48) - 16 * std::numeric_limits<double>::denorm_min();
+  return lower > 0 ? lower : 0;
+}
+
+/// |output - reference| for |reference - centre| <= radius. All finite.
+inline Interval error_interval(double output, double centre, double radius) {
+  const double distance = std::abs(output - centre);
+  return {rounded_down(distance - radius), rounded_up(distance + radius)};
+}
+
+/// |reference| for |reference - centre| <= radius.
+inline Interval magnitude_interval(double centre, double radius) {
+  const double magnitude = std::abs(centre);
+  return {rounded_down(magnitude - radius), rounded_up(magnitude + radius)};
+}
+
+/// 2^exponent for exponents that binary64 can hold, subnormals included.
+inline double power_of_two_double(int exponent) {
+  if (exponent < -1022) return std::ldexp(1.0, exponent);
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
+/// Ulps of a format at magnitudes, as powers of two.
+class UlpTable {
+ public:
+  explicit UlpTable(const FloatFormat& format)
+      : precision_(format.precision), smallest_(format.minimum_exponent - format.precision + 1) {}
+
+  /// Exponent of the ulp at a finite `magnitude` >= 0.
+  int exponent(double magnitude) const {
+    // Below the normal range of binary64 this is -1023: at most the smallest of any format.
+    const auto biased = static_cast<int>(std::bit_cast<std::uint64_t>(magnitude) >> 52);
+    const int binade = biased - 1023 - precision_ + 1;
+    return binade > smallest_ ? binade : smallest_;
+  }
+  /// Ulps at both ends of an interval of magnitudes.
+  Interval ulps(const Interval& magnitude) const {
+    const int least = exponent(magnitude.lower);
+    const int most = exponent(magnitude.upper);
+    const double upper = power_of_two_double(most);
+    return {least == most ? upper : power_of_two_double(least), upper};
+  }
+
+ private:
+  int precision_;
+  int smallest_;
+};
+
+/// error <= allowed?
+inline Uncertain within(const Interval& error, const Interval& allowed) {
+  if (error.upper <= allowed.lower) return Uncertain::yes();
+  if (error.lower > allowed.upper) return Uncertain::no();
+  return Uncertain::unknown();
+}
+
+/// A stated tolerance in binary64, rounded outwards once for all elements.
+class StatedTolerance {
+ public:
+  /// Precondition: not a ModelTolerance.
+  explicit StatedTolerance(const Tolerance& tolerance);
+
+  /// The allowed error for a reference of that magnitude, `ulps` from UlpTable.
+  Interval allowed(const Interval& magnitude, const Interval& ulps) const {
+    return {
+        rounded_down(absolute_.lower + relative_.lower * magnitude.lower +
+                     ulps_.lower * ulps.lower),
+        rounded_up(absolute_.upper + relative_.upper * magnitude.upper + ulps_.upper * ulps.upper)};
+  }
+
+ private:
+  Interval absolute_;
+  Interval relative_;
+  Interval ulps_;
+};
+
+}  // namespace gqa
