@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "gqa/attention/dialect.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/file.hpp"
@@ -20,15 +23,24 @@ Rational non_negative(const std::string& text, const std::string& flag) {
   return value;
 }
 
+// Alone, the flag says that there is a diagonal; a dialect says where.
+void apply_causal(const std::string& text, Contract& contract) {
+  contract.causal = text != "off";
+  if (!contract.causal || (text == "dialect" && !contract.dialect.empty())) return;
+  contract.causal_alignment =
+      text == "dialect" ? CausalAlignment::bottom_right : parse_causal_alignment(text, "--causal");
+  contract.stated.causal_alignment = true;
+}
+
 }  // namespace
 
 void ContractFlags::add_to(CLI::App& command) {
-  const auto add = [&command](const char* flag, auto& value, const char* help) {
+  const auto add = [&command](const std::string& flag, auto& value, const std::string& help) {
     return command.add_option(flag, value, help)->group(contract_group);
   };
   add("--contract", contract_, "A JSON file with contract fields, or the JSON object itself")
       ->type_name("FILE");
-  add("--layout", layout_, "Where the axes are: BHSD, BSHD, SBHD, BSH")->type_name("L");
+  add("--layout", layout_, "Where the axes are: BHSD, BSHD, SBHD, BSH, THD")->type_name("L");
   add("--q-heads", q_heads_, "Query heads of a folded layout")->type_name("N");
   add("--kv-heads", kv_heads_, "KV heads of a folded layout")->type_name("N");
   add("--head-map", head_map_,
@@ -38,14 +50,29 @@ void ContractFlags::add_to(CLI::App& command) {
       ->type_name("X");
   // A flag with a value takes it only behind "=", so that a path may follow --causal.
   command
-      .add_flag("--causal{bottom_right}", causal_,
-                "Causal; =top_left, =bottom_right (alone), =onnx, =off")
+      .add_flag("--causal{dialect}", causal_,
+                "Causal; =top_left, =bottom_right, =onnx, =off; alone: as the dialect has it, "
+                "bottom_right without one")
       ->group(contract_group);
-  add("--window", window_, "Visible keys left and right of the position, -1 unbounded")
-      ->type_name("LEFT,RIGHT");
+  auto* window =
+      add("--window", window_, "Visible keys left and right of the position, -1 unbounded");
+  window->type_name("LEFT,RIGHT");
   add("--softcap", softcap_, "Softcap c of the scores; 0 is off")->type_name("C");
-  add("--empty-row", empty_row_, "What a row without visible keys holds: zero, nan, any")
+  add("--empty-row", empty_row_,
+      "What a row without visible keys holds: zero, nan, any, mean (of all values)")
       ->type_name("POLICY");
+  std::vector<std::string_view> names;
+  for (const Dialect& dialect : dialects()) names.push_back(dialect.name);
+  add("--dialect", dialect_,
+      fmt::format("Defaults of a known system where nothing is stated: {}", fmt::join(names, ", ")))
+      ->type_name("NAME");
+  for (const std::string_view word : window_words()) {
+    std::string flag = fmt::format("--{}", word);
+    std::ranges::replace(flag, '_', '-');
+    add(flag, window_words_[std::string(word)], "The window in the word of such a dialect")
+        ->type_name("W")
+        ->excludes(window);
+  }
 }
 
 void ContractFlags::apply(Contract& contract) const {
@@ -59,15 +86,20 @@ void ContractFlags::apply(Contract& contract) const {
   if (kv_heads_) contract.kv_num_heads = *kv_heads_;
   if (head_map_) contract.head_map = parse_head_map(*head_map_, "--head-map");
   if (scale_) contract.scale = parse_scale(*scale_, "--scale");
-  if (causal_) {
-    contract.causal = *causal_ != "off";
-    if (contract.causal) {
-      contract.causal_alignment = parse_causal_alignment(*causal_, "--causal");
-    }
+  if (dialect_) contract.dialect = parse_dialect(*dialect_, "--dialect").name;
+  if (causal_) apply_causal(*causal_, contract);
+  if (window_) {
+    contract.window = parse_window(*window_, "--window");
+    contract.window_word.reset();
   }
-  if (window_) contract.window = parse_window(*window_, "--window");
+  for (const auto& [word, size] : window_words_) {
+    if (size) state_window(contract, word, *size, word);
+  }
   if (softcap_) contract.softcap = parse_rational(*softcap_, "--softcap");
-  if (empty_row_) contract.empty_row = parse_empty_row(*empty_row_, "--empty-row");
+  if (empty_row_) {
+    contract.empty_row = parse_empty_row(*empty_row_, "--empty-row");
+    contract.stated.empty_row = true;
+  }
 }
 
 void ToleranceFlags::add_to(CLI::App& command) {

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,8 @@ namespace gqa::program {
 class ContractFlags {
  public:
   void add_to(CLI::App& command);
-  /// Overwrites the fields that were given. `--contract` first, then the single flags.
+  /// Overwrites the fields that were given. `--contract` first, then the single flags. The
+  /// dialect's defaults give way to everything that was stated, wherever it was stated.
   /// Errors: InputError at the flag's name.
   void apply(Contract& contract) const;
 
@@ -31,6 +33,8 @@ class ContractFlags {
   std::optional<std::string> window_;
   std::optional<std::string> softcap_;
   std::optional<std::string> empty_row_;
+  std::optional<std::string> dialect_;
+  std::map<std::string, std::optional<std::int64_t>> window_words_;  // by contract field
 };
 
 /// --atol/--rtol, --max-ulp or --model; the f32 model if none is given.

@@ -6,9 +6,12 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "gqa/attention/packed.hpp"
 #include "gqa/error.hpp"
+#include "gqa/io/file.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/audit_report.hpp"
+#include "gqa/report/junit.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 
@@ -22,6 +25,7 @@ struct Options {
   std::size_t threads = 0;
   bool no_filter = false;
   std::string json;
+  std::string junit;
 };
 
 AuditCase failed_case(const std::string& path, const InputError& error) {
@@ -33,24 +37,37 @@ AuditCase failed_case(const std::string& path, const InputError& error) {
   return entry;
 }
 
-AuditCase audit_recording(Recording& recording, const Options& options) {
+AuditCase audit_problem(const std::string& path, const ProblemTensors& tensors,
+                        const Contract& contract, const Tolerance& tolerance) {
   AuditCase entry;
-  entry.path = recording.path;
-  entry.tolerance = options.tolerance.tolerance();
-  options.contract.apply(recording.contract);
-  const AttentionProblem problem = make_problem(recording.tensors, recording.contract);
+  entry.path = path;
+  entry.tolerance = tolerance;
+  const AttentionProblem problem = make_problem(tensors, contract);
   entry.contract = problem.contract;
   entry.dimensions = problem.dimensions;
   if (problem.output) entry.element_type = name(problem.output->type());
   const Dimensions& d = problem.dimensions;
-  Progress progress(recording.path, d.batch * d.q_heads * d.queries);
+  Progress progress(path, d.batch * d.q_heads * d.queries);
   AuditOptions audit_options;
   audit_options.tolerance = entry.tolerance;
   audit_options.use_filter = !options.no_filter;
   audit_options.progress = [&progress](std::int64_t rows) { progress.update(rows); };
-  entry.result = audit(problem, audit_options);
-  entry.verdict = entry.result->verdict;
+  entry.outputs = audit_outputs(problem, tensors, audit_options);
+  entry.result = entry.outputs.front().result;
+  entry.verdict = worst_verdict(entry.outputs);
   return entry;
+}
+
+// One case, or one for each document of a packed recording.
+void audit_recording(Recording& recording, const Options& options, std::vector<AuditCase>& cases) {
+  const Tolerance tolerance = options.tolerance.tolerance();
+  options.contract.apply(recording.contract);
+  for (const PackedDocument& document : cut_documents(recording.tensors, recording.contract)) {
+    const std::string path = recording.tensors.cu_seqlens_q
+                                 ? fmt::format("{}: document {}", recording.path, document.index)
+                                 : recording.path;
+    cases.push_back(audit_problem(path, document.tensors, recording.contract, tolerance));
+  }
 }
 
 // All cases at a path; one that cannot be read is a case of its own, and the rest goes on.
@@ -66,7 +83,7 @@ void audit_path(const std::string& path, const Options& options, std::vector<Aud
     for (const std::filesystem::path& found : find_recordings(path)) {
       guarded(found.string(), [&] {
         for (Recording& recording : read_recordings(found)) {
-          guarded(recording.path, [&] { cases.push_back(audit_recording(recording, options)); });
+          guarded(recording.path, [&] { audit_recording(recording, options, cases); });
         }
       });
     }
@@ -88,6 +105,7 @@ ExitStatus run(const Options& options) {
   }
   std::vector<AuditCase> cases;
   for (const std::string& path : options.paths) audit_path(path, options, cases);
+  if (!options.junit.empty()) write_file_atomically(options.junit, junit_xml(cases));
   write_results(audit_text(cases), audit_json(cases), options.json);
   return status_of(summarise(cases));
 }
@@ -114,6 +132,7 @@ Command add_audit(CLI::App& program) {
       ->capture_default_str();
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
       ->type_name("FILE");
+  app->add_option("--junit", options->junit, "Write a JUnit XML report to FILE")->type_name("FILE");
   return {app, [options] { return run(*options); }};
 }
 

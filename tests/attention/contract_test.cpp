@@ -15,7 +15,7 @@ TEST_CASE("contract: every name is read back as the value it names") {
        {CausalAlignment::top_left, CausalAlignment::bottom_right, CausalAlignment::onnx}) {
     CHECK(parse_causal_alignment(name(alignment), "alignment") == alignment);
   }
-  for (const EmptyRow policy : {EmptyRow::zero, EmptyRow::nan, EmptyRow::any}) {
+  for (const EmptyRow policy : {EmptyRow::zero, EmptyRow::nan, EmptyRow::any, EmptyRow::mean}) {
     CHECK(parse_empty_row(name(policy), "empty_row") == policy);
   }
 }
@@ -28,10 +28,10 @@ TEST_CASE("contract: an unknown name is refused, and the message lists the known
   CHECK(refusal_of([] { parse_empty_row("zeros", "empty_row"); }) ==
         "contract.unknown_value at empty_row");
   try {
-    parse_empty_row("mean", "empty_row");
+    parse_empty_row("average", "empty_row");
     FAIL("nothing was refused");
   } catch (const InputError& error) {
-    CHECK(error.message() == "\"mean\" is not known; write one of zero, nan, any");
+    CHECK(error.message() == "\"average\" is not known; write one of zero, nan, any, mean");
   }
 }
 

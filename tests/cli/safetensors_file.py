@@ -1,4 +1,7 @@
-"""Small binary32 safetensors files for the command-line tests, standard library only."""
+"""Small safetensors files for the command-line tests, standard library only.
+
+A tensor is (shape, numbers), binary32, or (shape, integers, "I32").
+"""
 
 import json
 import struct
@@ -22,10 +25,10 @@ def write(path, metadata, tensors):
     header, data = {}, b""
     if metadata:
         header["__metadata__"] = metadata
-    for name, (shape, values) in tensors.items():
-        encoded = struct.pack(f"<{len(values)}f", *values)
+    for name, (shape, values, *dtype) in tensors.items():
+        encoded = struct.pack(f"<{len(values)}{'i' if dtype else 'f'}", *values)
         offsets = [len(data), len(data) + len(encoded)]
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": offsets}
+        header[name] = {"dtype": dtype[0] if dtype else "F32", "shape": shape, "data_offsets": offsets}
         data += encoded
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)

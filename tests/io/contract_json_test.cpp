@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "gqa/attention/dialect.hpp"
 #include "gqa/io/json.hpp"
 #include "io/io_support.hpp"
 
@@ -148,4 +149,49 @@ TEST_CASE("contract_json: what is written is read back as the same contract") {
     CHECK(back.window == c.window);
     CHECK(back.q_num_heads == c.q_num_heads);
   }
+}
+
+TEST_CASE("contract_json: a dialect's window word is kept until the dialect is known") {
+  const Contract before = contract_of(R"({"sliding_window": 4, "dialect": "transformers"})");
+  CHECK(before.window_word == WindowWord{"sliding_window", 4});
+  CHECK(resolve_dialect(before).window == Window{3, 0});
+  Contract contract = contract_of(R"({"local_window_size": 4})");
+  read_contract(parse_json_strictly(R"({"dialect": "onnxruntime-gqa@old"})", "f"), contract, "f");
+  CHECK(resolve_dialect(contract).window == Window{4, 0});
+  // The later statement wins, in whatever word.
+  read_contract(parse_json_strictly(R"({"window": [7, 0]})", "f"), contract, "f");
+  CHECK(resolve_dialect(contract).window == Window{7, 0});
+  read_contract(parse_json_strictly(R"({"local_window_size": -1})", "f"), contract, "f");
+  CHECK(resolve_dialect(contract).window == Window{-1, -1});
+}
+
+TEST_CASE("contract_json: stated fields win over the dialect, whatever comes first") {
+  Contract contract = contract_of(R"({"empty_row": "nan", "causal_alignment": "onnx"})");
+  read_contract(parse_json_strictly(R"({"dialect": "jax"})", "f"), contract, "f");
+  CHECK(resolve_dialect(contract).empty_row == EmptyRow::nan);
+  CHECK(resolve_dialect(contract).causal_alignment == CausalAlignment::onnx);
+  contract = contract_of(R"({"dialect": "jax"})");
+  CHECK(resolve_dialect(contract).empty_row == EmptyRow::mean);
+  read_contract(parse_json_strictly(R"({"empty_row": "zero"})", "f"), contract, "f");
+  CHECK(resolve_dialect(contract).empty_row == EmptyRow::zero);
+}
+
+TEST_CASE("contract_json: dialects and their windows are refused with field and code") {
+  CHECK(refusal(R"({"dialect": "tensorflow"})") == "contract.unknown_value at file: dialect");
+  CHECK(refusal(R"({"dialect": 3})") == "contract.field_type at file: dialect");
+  CHECK(refusal(R"({"sliding_window": "4"})") == "contract.field_type at file: sliding_window");
+  CHECK(refusal(R"({"n_swa": 0})") == "contract.window at file: n_swa");
+  CHECK(refusal(R"({"n_swa": 4, "window": [3, 0]})") ==
+        "contract.window_stated_twice at file: window");
+  CHECK(refusal(R"({"n_swa": 4, "sliding_window": 4})") ==
+        "contract.window_stated_twice at file: n_swa");
+}
+
+TEST_CASE("contract_json: a resolved dialect is written with its window spelled out") {
+  const auto json =
+      to_json(resolve_dialect(contract_of(R"({"sliding_window": 4, "dialect": "transformers"})")));
+  CHECK(json["window"] == nlohmann::ordered_json::array({3, 0}));
+  CHECK(json["dialect"] == "transformers");
+  CHECK_FALSE(json.contains("sliding_window"));
+  CHECK(resolve_dialect(contract_of(json.dump())).window == Window{3, 0});
 }

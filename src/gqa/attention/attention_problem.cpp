@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "gqa/attention/dialect.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {
@@ -117,8 +118,13 @@ std::vector<double> broadcast_slopes(std::vector<double> slopes, const Dimension
 
 }  // namespace
 
-AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& contract) {
+AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& declared) {
+  const Contract contract = resolve_dialect(declared);
   validate(contract);
+  if (tensors.cu_seqlens_q || tensors.cu_seqlens_k) {
+    throw InputError("contract.packed_not_cut", "cu_seqlens_q",
+                     "several documents are not one problem");
+  }
   require_present(tensors.query, "query");
   require_present(tensors.key, "key");
   require_present(tensors.value, "value");

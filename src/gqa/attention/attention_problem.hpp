@@ -24,6 +24,9 @@ struct ProblemTensors {
   std::shared_ptr<const TypedTensor> nonpad_kv_seqlen;
   std::shared_ptr<const TypedTensor> sink;
   std::shared_ptr<const TypedTensor> alibi_slopes;
+  // Packed documents (layout THD): cut_documents makes a problem of each.
+  std::shared_ptr<const TypedTensor> cu_seqlens_q;
+  std::shared_ptr<const TypedTensor> cu_seqlens_k;
   // Further outputs, audited where they are there; in the layouts that CONTRACT states.
   std::shared_ptr<const TypedTensor> present_key;
   std::shared_ptr<const TypedTensor> present_value;
@@ -60,12 +63,14 @@ struct AttentionProblem {
   bool has_bias() const { return bias.has_value() || alibi_slopes.has_value(); }
 };
 
-/// Builds and validates a problem.
+/// Builds and validates a problem; its contract is the declared one, resolved by
+/// resolve_dialect.
 ///
 /// Errors: InputError at the tensor's or field's name: "contract.missing_tensor",
 /// "contract.element_type", "contract.head_count" (declared heads that the tensors
-/// contradict), "contract.not_a_number" (in a sink or slope), and those of validate,
-/// StridedTensor, resolve_dimensions, resolve_head_map and Visibility.
+/// contradict), "contract.not_a_number" (in a sink or slope), "contract.packed_not_cut"
+/// (cu_seqlens are there: see cut_documents), and those of resolve_dialect,
+/// validate, StridedTensor, resolve_dimensions, resolve_head_map and Visibility.
 AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& contract);
 
 }  // namespace gqa

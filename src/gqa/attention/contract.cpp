@@ -28,9 +28,9 @@ constexpr std::array alignments{
     Named<CausalAlignment>{"top_left", CausalAlignment::top_left},
     Named<CausalAlignment>{"bottom_right", CausalAlignment::bottom_right},
     Named<CausalAlignment>{"onnx", CausalAlignment::onnx}};
-constexpr std::array empty_rows{Named<EmptyRow>{"zero", EmptyRow::zero},
-                                Named<EmptyRow>{"nan", EmptyRow::nan},
-                                Named<EmptyRow>{"any", EmptyRow::any}};
+constexpr std::array empty_rows{
+    Named<EmptyRow>{"zero", EmptyRow::zero}, Named<EmptyRow>{"nan", EmptyRow::nan},
+    Named<EmptyRow>{"any", EmptyRow::any}, Named<EmptyRow>{"mean", EmptyRow::mean}};
 
 template <class Enum>
 std::string_view name_in(std::span<const Named<Enum>> table, Enum value) {

@@ -32,7 +32,12 @@ enum class CausalAlignment {
 };
 
 /// What an output row without a visible key must hold.
-enum class EmptyRow { zero, nan, any };
+enum class EmptyRow {
+  zero,
+  nan,
+  any,
+  mean,  ///< the mean of all values of the history: a softmax over finite fill values
+};
 
 struct HeadMap {
   HeadMapKind kind = HeadMapKind::contiguous;
@@ -46,6 +51,19 @@ struct Window {
   std::int64_t right = -1;
   bool is_unbounded() const { return left < 0 && right < 0; }
   friend bool operator==(const Window&, const Window&) = default;
+};
+
+/// A window in the word of a dialect, which says how it counts.
+struct WindowWord {
+  std::string word;        ///< "sliding_window", "n_swa", "local_window_size"
+  std::int64_t size = -1;  ///< keys, or -1: unbounded
+  friend bool operator==(const WindowWord&, const WindowWord&) = default;
+};
+
+/// Which of the fields that a dialect has defaults for were stated by somebody.
+struct StatedFields {
+  bool causal_alignment = false;
+  bool empty_row = false;
 };
 
 /// The declared contract. Field names follow the ONNX Attention operator where it
@@ -62,7 +80,9 @@ struct Contract {
   Window window;
   Rational softcap = 0;  ///< 0: off
   EmptyRow empty_row = EmptyRow::zero;
-  std::string dialect;  ///< the preset that the defaults came from; empty: none
+  std::string dialect;  ///< the preset that the defaults come from; empty: none
+  StatedFields stated;  ///< what wins over the dialect's defaults; see resolve_dialect
+  std::optional<WindowWord> window_word;  ///< replaces `window` where it is there
 };
 
 std::string_view name(Layout value);

@@ -19,7 +19,7 @@ class StridedTensor {
  public:
   StridedTensor() = default;
   /// A BHSD view of `tensor`, whose axes lie as `layout` says. `heads` is needed by folded
-  /// layouts and otherwise 0. Layout thd is not handled here.
+  /// layouts and otherwise 0. Layout thd is one batch entry: see cut_documents.
   ///
   /// Errors: InputError at `where` with code "contract.shape_rank",
   /// "contract.layout_heads" (no head count), "contract.layout_width" (the last axis is
@@ -65,6 +65,8 @@ class History {
   std::int64_t rows() const { return past_rows_ + current_.shape()[2]; }
   std::int64_t width() const { return current_.shape()[3]; }
   const StridedTensor& current() const { return current_; }
+  /// The past rows, or null if there are none.
+  const StridedTensor* past() const { return past_rows_ > 0 ? &past_ : nullptr; }
   double value(std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t d) const {
     return row < past_rows_ ? past_.value(b, h, row, d) : current_.value(b, h, row - past_rows_, d);
   }

@@ -1,3 +1,5 @@
+#include "gqa/audit/describe_violations.hpp"
+
 #include <fmt/format.h>
 
 #include <vector>
@@ -40,23 +42,23 @@ std::vector<std::int64_t> touched(const std::vector<std::int64_t>& counts) {
   return indices;
 }
 
-std::string numbered(const char* singular, const char* plural,
-                     const std::vector<std::int64_t>& indices) {
-  return fmt::format("{} {}", indices.size() == 1 ? singular : plural, list_of(indices));
+std::string numbered(const AxisWords& words, const std::vector<std::int64_t>& indices) {
+  return fmt::format("{} {}", indices.size() == 1 ? words.singular : words.plural,
+                     list_of(indices));
 }
 
-// The query heads of one batch entry that hold violations, and how full they are.
+// The heads of one batch entry that hold violations, and how full they are.
 struct BatchHeads {
   std::vector<std::int64_t> heads;
   bool full = true;  // every element of those heads violates
 };
 
-BatchHeads heads_of(const AuditTally& tally, const Dimensions& d, std::int64_t batch) {
+BatchHeads heads_of(const AuditTally& tally, const OutputAxes& axes, std::int64_t batch) {
   BatchHeads result;
-  const std::int64_t elements = d.queries * d.value_size;
-  for (std::int64_t h = 0; h < d.q_heads; ++h) {
+  const std::int64_t elements = axes.rows * axes.columns;
+  for (std::int64_t h = 0; h < axes.heads; ++h) {
     const std::int64_t count =
-        tally.head_violations[static_cast<std::size_t>(batch * d.q_heads + h)];
+        tally.head_violations[static_cast<std::size_t>(batch * axes.heads + h)];
     if (count == 0) continue;
     result.heads.push_back(h);
     result.full = result.full && count == elements;
@@ -66,31 +68,35 @@ BatchHeads heads_of(const AuditTally& tally, const Dimensions& d, std::int64_t b
 
 }  // namespace
 
-std::string describe_violations(const AuditTally& tally, const Dimensions& d) {
+std::string describe_violations(const AuditTally& tally, const OutputAxes& axes) {
   if (tally.violations == 0) return "";
   std::string text;
   bool full = true;
-  for (std::int64_t b = 0; b < d.batch; ++b) {
-    const BatchHeads found = heads_of(tally, d, b);
+  for (std::int64_t b = 0; b < axes.batch; ++b) {
+    const BatchHeads found = heads_of(tally, axes, b);
     if (found.heads.empty()) continue;
     full = full && found.full;
     if (!text.empty()) text += "; ";
     text += fmt::format("batch {}, ", b);
-    text += static_cast<std::int64_t>(found.heads.size()) == d.q_heads
-                ? std::string("every query head")
-                : numbered("query head", "query heads", found.heads);
+    text += static_cast<std::int64_t>(found.heads.size()) == axes.heads
+                ? fmt::format("every {}", axes.head.singular)
+                : numbered(axes.head, found.heads);
   }
   if (full) return "all of " + text;
   const auto rows = touched(tally.row_violations);
   const auto columns = touched(tally.column_violations);
   text = fmt::format("{} of {} elements in {}", tally.violations, tally.elements, text);
-  if (static_cast<std::int64_t>(rows.size()) < d.queries) {
-    text += "; " + numbered("row", "rows", rows);
+  if (static_cast<std::int64_t>(rows.size()) < axes.rows) {
+    text += "; " + numbered(axes.row, rows);
   }
-  if (static_cast<std::int64_t>(columns.size()) < d.value_size) {
-    text += "; " + numbered("column", "columns", columns);
+  if (static_cast<std::int64_t>(columns.size()) < axes.columns) {
+    text += "; " + numbered(axes.column, columns);
   }
   return text;
+}
+
+std::string describe_violations(const AuditTally& tally, const Dimensions& d) {
+  return describe_violations(tally, OutputAxes{d.batch, d.q_heads, d.queries, d.value_size});
 }
 
 }  // namespace gqa

@@ -63,8 +63,9 @@ EnclosureReader::EnclosureReader(const AttentionProblem& problem, std::int64_t b
     : problem_(problem),
       batch_(batch),
       kv_head_(kv_head),
-      key_finite_(static_cast<std::size_t>(problem.dimensions.keys), 1) {
-  key_ = read_balls(problem.key, batch, kv_head, key_finite_);
+      key_row_finite_(static_cast<std::size_t>(problem.dimensions.keys), 1) {
+  key_ = read_balls(problem.key, batch, kv_head, key_row_finite_);
+  key_finite_ = key_row_finite_;
   value_ = read_balls(problem.value, batch, kv_head, key_finite_);
 }
 
@@ -85,6 +86,27 @@ bool EnclosureReader::is_finite(std::int64_t head, std::int64_t row,
          std::ranges::all_of(visible, [this, head, row](std::size_t j) {
            return key_finite_[j] != 0 && std::isfinite(mask_bias(problem_, batch_, head, row, j));
          });
+}
+
+std::vector<Ball> EnclosureReader::query_balls(std::int64_t head, std::int64_t row) const {
+  const std::vector<double> query = read_query(problem_, batch_, head, row);
+  return {query.begin(), query.end()};
+}
+
+std::optional<Rational> EnclosureReader::exact_bias(std::int64_t head, std::int64_t row,
+                                                    std::size_t key) const {
+  const double added = mask_bias(problem_, batch_, head, row, key);
+  if (!std::isfinite(added)) return std::nullopt;
+  Rational bias(added);
+  if (problem_.alibi_slopes) {
+    const auto slope =
+        (*problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))];
+    if (!std::isfinite(slope)) return std::nullopt;
+    const std::int64_t position = problem_.visibility.position(batch_, row);
+    const std::int64_t distance = std::abs(position - static_cast<std::int64_t>(key));
+    bias -= Rational(slope) * Rational(static_cast<long>(distance));
+  }
+  return bias;
 }
 
 std::vector<Ball> EnclosureReader::bias_row(std::int64_t head, std::int64_t row,
@@ -168,6 +190,18 @@ RowRounding EnclosureReader::rounding(std::int64_t head, std::int64_t row,
     rounding.sink_weight = max(Ball(1) - total_weight, Ball(0));
   }
   return rounding;
+}
+
+std::optional<Rational> EnclosureReader::mean_of_all(std::int64_t column) const {
+  const std::int64_t keys = problem_.dimensions.keys;
+  if (keys == 0) return std::nullopt;
+  Rational sum;
+  for (std::int64_t key = 0; key < keys; ++key) {
+    const double value = problem_.value.value(batch_, kv_head_, key, column);
+    if (!std::isfinite(value)) return std::nullopt;
+    sum += Rational(value);
+  }
+  return Rational(sum / Rational(static_cast<long>(keys)));
 }
 
 std::vector<const Ball*> EnclosureReader::value_column(const std::vector<std::size_t>& visible,

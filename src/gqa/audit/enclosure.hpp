@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "gqa/attention/attention.hpp"
@@ -34,6 +35,16 @@ class EnclosureReader {
     std::vector<Ball> output;   ///< [dv]
   };
 
+  /// The operands of single scores, of visible keys and others; what is not finite gives
+  /// balls that are not finite.
+  std::vector<Ball> query_balls(std::int64_t head, std::int64_t row) const;
+  std::span<const Ball> key_balls(std::size_t key) const { return key_.matrix(0, 0).row(key); }
+  std::size_t keys() const { return key_row_finite_.size(); }
+  bool key_is_finite(std::size_t key) const { return key_row_finite_[key] != 0; }
+  /// What is added to the score of a key after softcap, exactly; nullopt if it is no number.
+  /// Precondition: the mask does not hide the key.
+  std::optional<Rational> exact_bias(std::int64_t head, std::int64_t row, std::size_t key) const;
+
   /// The row's result at the thread's precision. Precondition: is_finite.
   Row row(std::int64_t head, std::int64_t row, const std::vector<std::size_t>& visible) const;
 
@@ -44,6 +55,10 @@ class EnclosureReader {
   /// v_c of the visible keys, for RoundingBound::column.
   std::vector<const Ball*> value_column(const std::vector<std::size_t>& visible,
                                         std::int64_t column) const;
+
+  /// The mean of a value column over all keys of the history, invisible ones too, exactly:
+  /// what EmptyRow::mean demands. nullopt if a value is not finite or there is no key.
+  std::optional<Rational> mean_of_all(std::int64_t column) const;
 
   /// The exact output element if it is rational, otherwise nullopt (then it is
   /// irrational, and doubling the precision decides every comparison with a rational).
@@ -65,9 +80,10 @@ class EnclosureReader {
   const AttentionProblem& problem_;
   std::int64_t batch_;
   std::int64_t kv_head_;
-  Tensor<Ball> key_;              // [1, 1, S, dk]
-  Tensor<Ball> value_;            // [1, 1, S, dv]
-  std::vector<char> key_finite_;  // [S]: key and value rows hold finite numbers
+  Tensor<Ball> key_;                  // [1, 1, S, dk]
+  Tensor<Ball> value_;                // [1, 1, S, dv]
+  std::vector<char> key_row_finite_;  // [S]: the key row holds finite numbers
+  std::vector<char> key_finite_;      // [S]: and so does the value row
 };
 
 }  // namespace gqa

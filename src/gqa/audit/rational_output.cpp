@@ -1,39 +1,11 @@
 // Rung 3: where an output element is rational, exactly (THEORY 4).
-#include <cmath>
 #include <map>
-#include <utility>
 
+#include "gqa/audit/algebraic_score.hpp"
 #include "gqa/audit/enclosure.hpp"
 
 namespace gqa {
 namespace {
-
-// A score a / sqrt(d) + b with rational a and b. Where d is a square, or the scale is
-// stated, a is folded into b. 1 and sqrt(d) are independent otherwise, so two scores are
-// equal exactly if both parts are.
-struct AlgebraicScore {
-  Rational irrational_part;
-  Rational rational_part;
-  friend bool operator<(const AlgebraicScore& x, const AlgebraicScore& y) {
-    if (x.irrational_part != y.irrational_part) return x.irrational_part < y.irrational_part;
-    return x.rational_part < y.rational_part;
-  }
-};
-
-// sqrt(d) if it is an integer.
-std::optional<std::int64_t> integer_root(std::int64_t d) {
-  const auto root = static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(d))));
-  return root * root == d ? std::optional(root) : std::nullopt;
-}
-
-AlgebraicScore scaled_score(const Contract& contract, std::int64_t key_size,
-                            const Rational& product, const Rational& bias) {
-  if (contract.scale) return {0, Rational(*contract.scale * product + bias)};
-  if (const auto root = integer_root(key_size)) {
-    return {0, Rational(product / Rational(static_cast<long>(*root)) + bias)};
-  }
-  return {product, bias};
-}
 
 struct ScoreGroup {
   Rational value_sum;
@@ -65,11 +37,7 @@ std::optional<Rational> EnclosureReader::rational_output(std::int64_t head, std:
   std::map<AlgebraicScore, ScoreGroup> groups;
   for (const std::size_t j : visible) {
     const auto key_row = static_cast<std::int64_t>(j);
-    Rational product;
-    for (std::int64_t t = 0; t < dk; ++t) {
-      product += Rational(problem_.query.value(batch_, head, row, t)) *
-                 Rational(problem_.key.value(batch_, kv_head_, key_row, t));
-    }
+    const Rational product = exact_product(problem_, batch_, head, kv_head_, row, key_row);
     Rational added;
     if (!bias.empty()) {
       if (!bias[j].is_exact()) return std::nullopt;

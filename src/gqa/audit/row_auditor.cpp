@@ -4,6 +4,8 @@
 #include <numeric>
 #include <optional>
 
+#include "gqa/audit/mean_row.hpp"
+
 namespace gqa {
 
 // One row at one precision; the model's bounds are made once and asked per column.
@@ -75,6 +77,12 @@ void RowAuditor::audit_empty_row(const Row& row, std::span<const std::int64_t> c
     Element element;
     element.output = problem_.output->value(batch_, row.head, row.row, column);
     element.exactly = true;
+    if (policy == EmptyRow::mean) {
+      element.decision = decide_mean(reader_, column, element.output, problem_.output->format(),
+                                     options_.tolerance, element.reference);
+      record(row, column, element, tally);
+      continue;
+    }
     const bool right = policy == EmptyRow::any ||
                        (policy == EmptyRow::zero && element.output == 0) ||
                        (policy == EmptyRow::nan && std::isnan(element.output));

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "gqa/error.hpp"
 #include "gqa/exact/fixture.hpp"
 #include "gqa/exact/pooling.hpp"
 #include "gqa/exact/segment.hpp"
@@ -35,6 +36,9 @@ ElementRule rule_of(const Problem<GmpNumbers>& problem, const Result& result, st
       return ElementRule::nan;
     case EmptyRow::any:
       return ElementRule::any;
+    case EmptyRow::mean:
+      // The exact formula gives zero there; only the audit knows the mean.
+      throw InputError("exact.empty_row", "empty_row", "mean is not for exact fixtures");
   }
   return ElementRule::number;
 }

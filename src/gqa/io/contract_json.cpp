@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "gqa/attention/dialect.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {
@@ -81,22 +82,58 @@ const std::map<std::string, Reader>& field_readers() {
       {"causal_alignment",
        [](const json& v, C& c, const S& w) {
          c.causal_alignment = parse_causal_alignment(text_of(v, w), w);
+         c.stated.causal_alignment = true;
        }},
-      {"window", [](const json& v, C& c, const S& w) { c.window = window_of(v, w); }},
+      {"window",
+       [](const json& v, C& c, const S& w) {
+         c.window = window_of(v, w);
+         c.window_word.reset();
+       }},
       {"softcap",
        [](const json& v, C& c, const S& w) { c.softcap = parse_rational(number_text(v, w), w); }},
       {"empty_row",
-       [](const json& v, C& c, const S& w) { c.empty_row = parse_empty_row(text_of(v, w), w); }},
-      {"dialect", [](const json& v, C& c, const S& w) { c.dialect = text_of(v, w); }},
+       [](const json& v, C& c, const S& w) {
+         c.empty_row = parse_empty_row(text_of(v, w), w);
+         c.stated.empty_row = true;
+       }},
+      {"dialect",
+       [](const json& v, C& c, const S& w) { c.dialect = parse_dialect(text_of(v, w), w).name; }},
   };
   return readers;
+}
+
+// window and the dialects' words for it say the same thing: one of them may be there.
+void require_one_window(const json& object, const std::string& where) {
+  std::vector<std::string_view> names = window_words();
+  names.push_back("window");
+  std::string_view found;
+  for (const std::string_view name : names) {
+    if (!object.contains(name)) continue;
+    if (!found.empty()) {
+      throw InputError("contract.window_stated_twice", fmt::format("{}: {}", where, name),
+                       fmt::format("{} is there too; one of them is expected", found));
+    }
+    found = name;
+  }
+}
+
+bool read_window_word(const std::string& field, const json& value, Contract& contract,
+                      const std::string& where) {
+  for (const std::string_view word : window_words()) {
+    if (field != word) continue;
+    state_window(contract, word, integer_of(value, where), where);
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
 
 void read_contract(const json& object, Contract& contract, const std::string& where) {
   if (!object.is_object()) wrong_type(where, object, "an object of contract fields");
+  require_one_window(object, where);
   for (const auto& [field, value] : object.items()) {
+    if (read_window_word(field, value, contract, where + ": " + field)) continue;
     const auto reader = field_readers().find(field);
     if (reader == field_readers().end()) {
       throw InputError("contract.unknown_field", where + ": " + field,
@@ -124,7 +161,11 @@ nlohmann::ordered_json to_json(const Contract& contract) {
   object["scale"] = contract.scale ? to_text(*contract.scale) : std::string("default");
   object["causal"] = contract.causal;
   object["causal_alignment"] = name(contract.causal_alignment);
-  object["window"] = {contract.window.left, contract.window.right};
+  if (contract.window_word) {
+    object[contract.window_word->word] = contract.window_word->size;
+  } else {
+    object["window"] = {contract.window.left, contract.window.right};
+  }
   object["softcap"] = to_text(contract.softcap);
   object["empty_row"] = name(contract.empty_row);
   if (!contract.dialect.empty()) object["dialect"] = contract.dialect;

@@ -10,11 +10,13 @@ namespace gqa {
 
 /// Reads the fields of CONTRACT "As JSON" into `contract`, leaving absent ones as they
 /// are. Numbers may be JSON numbers (taken as the decimal they are written as) or
-/// strings holding exact numbers.
+/// strings holding exact numbers. A window may be stated in a dialect's word instead, such as
+/// sliding_window; make_problem settles what it and the dialect mean, so that neither the
+/// order of the fields nor of several objects matters.
 ///
 /// Errors: InputError at "`where`: field" with code "contract.unknown_field",
-/// "contract.field_type", "contract.unknown_value", those of parse_rational and of
-/// validate(Contract).
+/// "contract.field_type", "contract.unknown_value", "contract.window_stated_twice", those of
+/// parse_rational and of validate(Contract).
 void read_contract(const nlohmann::json& object, Contract& contract, const std::string& where);
 
 /// Every field, defaults spelled out; read_contract reads it back.

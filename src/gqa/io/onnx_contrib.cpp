@@ -123,8 +123,12 @@ Recording bind_group_query_attention(OnnxArguments& arguments) {
     arguments.fail("onnx.attribute_value", "attribute local_window_size",
                    "is 0; expected -1 or a positive number of keys");
   }
-  // The window counts the query's own key (fixtures/recordings/README.md measures it).
-  if (window > 0) contract.window = {window - 1, 0};
+  // The window counts the query's own key (fixtures/recordings/README.md measures it); the
+  // word is kept, so that another version of the dialect may count otherwise.
+  if (window > 0) {
+    contract.window = {window - 1, 0};
+    contract.window_word = WindowWord{"local_window_size", window};
+  }
   read_sink(arguments, recording);
   ignore_unused_attributes(arguments);
   return recording;
@@ -146,6 +150,7 @@ Recording bind_multi_head_attention(OnnxArguments& arguments) {
   contract.causal = arguments.integer("unidirectional", 0, 0, 1) == 1;
   // The diagonal starts behind the past, also where there are more keys than queries.
   contract.causal_alignment = CausalAlignment::onnx;
+  contract.stated.causal_alignment = true;
   arguments.number("mask_filter_value");  // only for key_padding_mask, which is refused
   return recording;
 }

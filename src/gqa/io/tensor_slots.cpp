@@ -35,6 +35,8 @@ const std::map<std::string, Slot>& slots() {
       {"present_value", &ProblemTensors::present_value},
       {"qk_matmul_output", &ProblemTensors::qk_matmul_output},
       {"lse", &ProblemTensors::lse},
+      {"cu_seqlens_q", &ProblemTensors::cu_seqlens_q},
+      {"cu_seqlens_k", &ProblemTensors::cu_seqlens_k},
   };
   return table;
 }

@@ -57,6 +57,22 @@ ordered_json worst_json(const WorstElement& worst) {
           {"within", worst.within.certainly()}};
 }
 
+// `output` has its figures in the case itself; of the others the worst are told here.
+ordered_json output_json(const OutputAudit& output) {
+  const AuditTally& tally = output.result.tally;
+  ordered_json json = {{"name", output.name},
+                       {"verdict", name(output.result.verdict)},
+                       {"elements", tally.elements},
+                       {"violations", tally.violations}};
+  if (output.name == "output") return json;
+  json["undecided"] = tally.undecided;
+  json["strength"] = strength_name(output.result.strength);
+  json["worst"] = ordered_json::array();
+  for (const WorstElement& worst : tally.worst) json["worst"].push_back(worst_json(worst));
+  json["where"] = output.result.where;
+  return json;
+}
+
 void add_result(ordered_json& entry, const AuditCase& from) {
   const AuditTally& tally = from.result->tally;
   entry["contract"] = to_json(from.contract);
@@ -71,10 +87,8 @@ void add_result(ordered_json& entry, const AuditCase& from) {
   entry["tolerance"] = std::visit(ToleranceJson{}, from.tolerance);
   entry["violations"] = tally.violations;
   entry["strength"] = strength_name(from.result->strength);
-  entry["outputs"] = ordered_json::array({{{"name", "output"},
-                                           {"verdict", name(from.verdict)},
-                                           {"elements", tally.elements},
-                                           {"violations", tally.violations}}});
+  entry["outputs"] = ordered_json::array();
+  for (const OutputAudit& output : from.outputs) entry["outputs"].push_back(output_json(output));
   entry["worst"] = ordered_json::array();
   for (const WorstElement& worst : tally.worst) entry["worst"].push_back(worst_json(worst));
   entry["where"] = from.result->where;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gqa/attention/dimensions.hpp"
-#include "gqa/audit/audit.hpp"
+#include "gqa/audit/audit_outputs.hpp"
 
 namespace gqa {
 
@@ -21,7 +21,8 @@ struct AuditCase {
   Dimensions dimensions;
   std::string element_type;  ///< of the output
   Tolerance tolerance;
-  std::optional<AuditResult> result;
+  std::optional<AuditResult> result;  ///< of `output`
+  std::vector<OutputAudit> outputs;   ///< of every output, `output` first
 };
 
 struct AuditSummary {

@@ -38,6 +38,27 @@ std::string worst_line(const WorstElement& worst) {
       fmt::format("{} ulp", figure(worst.ulp_error.upper)));
 }
 
+std::string violations_text(const AuditResult& result) {
+  const AuditTally& tally = result.tally;
+  if (tally.violations == 0) return "";
+  std::string text = fmt::format(
+      "    {} violations, {}: {}\n", tally.violations,
+      result.strength == FailureStrength::proved ? "proved" : "beyond what rounding makes likely",
+      result.where);
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, tally.worst.size()); ++i) {
+    text += worst_line(tally.worst[i]);
+  }
+  return text;
+}
+
+// An output beside `output`: one line, and what is wrong with it.
+std::string output_text(const OutputAudit& output) {
+  const AuditTally& tally = output.result.tally;
+  return fmt::format("    {}: {}, {} elements ({})\n", output.name, name(output.result.verdict),
+                     tally.elements, decided(tally)) +
+         violations_text(output.result);
+}
+
 std::string case_text(const AuditCase& entry) {
   if (!entry.result) {
     return fmt::format("{:<10}{}\n    {} [{}]\n", name(entry.verdict), entry.path, entry.error,
@@ -56,15 +77,9 @@ std::string case_text(const AuditCase& entry) {
     text += fmt::format("    {} elements read NaN or infinity: the contract gives no number\n",
                         tally.not_finite_references);
   }
-  if (tally.violations > 0) {
-    text += fmt::format("    {} violations, {}: {}\n", tally.violations,
-                        entry.result->strength == FailureStrength::proved
-                            ? "proved"
-                            : "beyond what rounding makes likely",
-                        entry.result->where);
-    for (std::size_t i = 0; i < std::min<std::size_t>(3, tally.worst.size()); ++i) {
-      text += worst_line(tally.worst[i]);
-    }
+  text += violations_text(*entry.result);
+  for (const OutputAudit& output : entry.outputs) {
+    if (output.name != "output") text += output_text(output);
   }
   return text;
 }

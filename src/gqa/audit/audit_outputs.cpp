@@ -1,0 +1,44 @@
+#include "gqa/audit/audit_outputs.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "gqa/audit/present_audit.hpp"
+#include "gqa/audit/score_audit.hpp"
+
+namespace gqa {
+
+std::vector<OutputAudit> audit_outputs(const AttentionProblem& problem,
+                                       const ProblemTensors& tensors, const AuditOptions& options) {
+  std::vector<OutputAudit> outputs;
+  outputs.push_back({"output", audit(problem, options)});
+  if (tensors.present_key) {
+    outputs.push_back(
+        {"present_key", audit_present(problem.key, tensors.present_key, "present_key")});
+  }
+  if (tensors.present_value) {
+    outputs.push_back(
+        {"present_value", audit_present(problem.value, tensors.present_value, "present_value")});
+  }
+  if (tensors.qk_matmul_output) {
+    outputs.push_back(
+        {"qk_matmul_output", audit_qk_matmul_output(problem, tensors.qk_matmul_output,
+                                                    tensors.qk_matmul_output_mode, options)});
+  }
+  if (tensors.lse) outputs.push_back({"lse", audit_lse(problem, tensors.lse, options)});
+  return outputs;
+}
+
+Verdict worst_verdict(const std::vector<OutputAudit>& outputs) {
+  constexpr std::array order{Verdict::error, Verdict::fail, Verdict::undecided};
+  for (const Verdict verdict : order) {
+    if (std::ranges::any_of(outputs, [verdict](const OutputAudit& output) {
+          return output.result.verdict == verdict;
+        })) {
+      return verdict;
+    }
+  }
+  return outputs.empty() ? Verdict::undecided : Verdict::pass;
+}
+
+}  // namespace gqa

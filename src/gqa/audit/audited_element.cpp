@@ -1,0 +1,111 @@
+#include "gqa/audit/audited_element.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace gqa {
+namespace {
+
+void state_reference(AuditedElement& element, const Ball& reference) {
+  element.reference = {reference.lower_double(), reference.upper_double()};
+  if (reference.is_finite()) element.ball = reference;
+}
+
+void widen(Bounds& maximum, const Bounds& other) {
+  maximum.lower = std::max(maximum.lower, other.lower);
+  maximum.upper = std::max(maximum.upper, other.upper);
+}
+
+void measure(AuditTally& tally, const AuditedElement& element, WorstElement& worst) {
+  if (!element.ball || !std::isfinite(element.output)) return;
+  const Ball error = absolute_error(element.output, *element.ball);
+  const Ball ulps = ulp_error(element.output, *element.format, *element.ball);
+  worst.absolute_error = {error.lower_double(), error.upper_double()};
+  worst.ulp_error = {ulps.lower_double(), ulps.upper_double()};
+  widen(tally.max_absolute_error, worst.absolute_error);
+  widen(tally.max_ulp_error, worst.ulp_error);
+  tally.add_ulp_error(ulps.midpoint_double());
+}
+
+}  // namespace
+
+void settle(AuditedElement& element, const Enclosed& first, const ReferenceSource& source,
+            const AuditOptions& options) {
+  const auto decide_by = [&](const Enclosed& enclosed) {
+    state_reference(element, enclosed.reference);
+    element.decision = decide(element.output, *element.format, enclosed.reference,
+                              options.tolerance, enclosed.bounds ? &*enclosed.bounds : nullptr);
+  };
+  decide_by(first);
+  if (element.decision.within.is_decided()) return;
+  if (const auto exact = source.exact()) {
+    state_reference(element, Ball(*exact));
+    element.decision = decide_exactly(element.output, *element.format, *exact, options.tolerance,
+                                      first.bounds ? &*first.bounds : nullptr);
+    element.exactly = element.decision.within.is_decided();
+  }
+  for (long bits = 2 * options.first_precision;
+       !element.decision.within.is_decided() && bits <= options.largest_precision; bits *= 2) {
+    const PrecisionScope precision(bits);
+    decide_by(source.enclose());
+  }
+}
+
+void settle_exactly(AuditedElement& element, const Rational& reference, const AuditOptions& options,
+                    const RoundingBounds& bounds) {
+  state_reference(element, Ball(reference));
+  element.decision =
+      decide_exactly(element.output, *element.format, reference, options.tolerance, &bounds);
+  element.exactly = true;
+}
+
+void demand(AuditedElement& element, double demanded) {
+  const bool right = std::isnan(demanded) ? std::isnan(element.output) : element.output == demanded;
+  element.decision.within = Uncertain::from(right);
+  element.decision.strength = right ? FailureStrength::none : FailureStrength::proved;
+  element.exactly = true;
+  element.reference = {demanded, demanded};
+}
+
+void accept_anything(AuditedElement& element) {
+  element.decision = {Uncertain::yes(), FailureStrength::none};
+  element.exactly = true;
+}
+
+void add_element(AuditTally& tally, const AuditedElement& element, std::int64_t place) {
+  ++tally.elements;
+  WorstElement worst;
+  worst.index = element.index;
+  worst.output = element.output;
+  worst.within = element.decision.within;
+  worst.reference = element.reference;
+  if (element.decision.within.certainly_not()) {
+    tally.add_violation(place, element.index[2], element.index[3]);
+    if (element.decision.strength == FailureStrength::proved) ++tally.proved_violations;
+  }
+  if (!element.decision.within.is_decided()) {
+    ++tally.undecided;
+  } else if (element.exactly) {
+    ++tally.decided_exactly;
+  } else {
+    ++tally.decided_by_enclosure;
+  }
+  measure(tally, element, worst);
+  if (!element.decision.within.certainly() || worst.ulp_error.upper > 0) tally.add_worst(worst);
+}
+
+AuditResult result_of(AuditTally&& tally, std::string where) {
+  AuditResult result{.tally = std::move(tally), .where = std::move(where)};
+  const AuditTally& counts = result.tally;
+  if (counts.violations > 0) {
+    result.verdict = Verdict::fail;
+    result.strength =
+        counts.proved_violations > 0 ? FailureStrength::proved : FailureStrength::statistical;
+  } else if (counts.undecided == 0 && counts.elements > 0) {
+    result.verdict = Verdict::pass;
+  }
+  return result;
+}
+
+}  // namespace gqa

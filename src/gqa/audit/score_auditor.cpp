@@ -1,0 +1,139 @@
+#include "gqa/audit/score_auditor.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "gqa/audit/algebraic_score.hpp"
+
+namespace gqa {
+
+// One element of modes 0 to 2, with the row's query read once.
+struct ScoreAuditor::ScorePlace {
+  std::int64_t head;
+  std::int64_t row;
+  std::size_t key;
+  std::span<const Ball> query;
+};
+
+namespace {
+
+Ball norm2(std::span<const Ball> x) {
+  return sqrt(dot(x.data(), x.data(), x.size()));
+}
+
+Ball norm4_squared(std::span<const Ball> x) {
+  Ball sum;
+  for (const Ball& t : x) sum += t * t * t * t;
+  return sqrt(sum);
+}
+
+}  // namespace
+
+AuditedElement ScoreAuditor::element(std::int64_t head, std::int64_t row,
+                                     std::int64_t column) const {
+  AuditedElement element;
+  element.index = {batch_, head, row, column};
+  element.output = output_.value(batch_, head, row, column);
+  element.format = &output_.format();
+  return element;
+}
+
+void ScoreAuditor::add(AuditTally& tally, const AuditedElement& element) const {
+  add_element(tally, element, batch_ * problem_.dimensions.q_heads + element.index[1]);
+}
+
+void ScoreAuditor::demand_row(std::int64_t head, std::int64_t row, double demanded,
+                              AuditTally& tally) const {
+  for (std::int64_t column = 0; column < output_.shape()[3]; ++column) {
+    AuditedElement found = element(head, row, column);
+    demand(found, demanded);
+    add(tally, found);
+  }
+}
+
+// The contract gives no number: nothing is right, and nothing is proved wrong.
+void ScoreAuditor::leave_open(std::int64_t head, std::int64_t row, AuditTally& tally) const {
+  for (std::int64_t column = 0; column < output_.shape()[3]; ++column) {
+    ++tally.not_finite_references;
+    add(tally, element(head, row, column));
+  }
+}
+
+void ScoreAuditor::audit_scores(std::int64_t head, std::int64_t row, ScoreStage stage,
+                                AuditTally& tally) const {
+  const PrecisionScope precision(options_.first_precision);
+  const std::vector<Ball> query = reader_.query_balls(head, row);
+  const bool query_finite = std::ranges::all_of(query, [](const Ball& q) { return q.is_finite(); });
+  for (std::int64_t key = 0; key < problem_.dimensions.keys; ++key) {
+    const ScorePlace place{head, row, static_cast<std::size_t>(key), query};
+    const bool visible = problem_.visibility.visible(batch_, head, row, key);
+    const bool finite = query_finite && reader_.key_is_finite(place.key);
+    AuditedElement found;
+    if (stage == ScoreStage::biased && !visible) {
+      found = element(head, row, key);
+      demand(found, -std::numeric_limits<double>::infinity());
+    } else if (!finite && !visible) {
+      found = element(head, row, key);
+      accept_anything(found);
+    } else if (!finite ||
+               (stage == ScoreStage::biased && !reader_.exact_bias(head, row, place.key))) {
+      found = element(head, row, key);
+      ++tally.not_finite_references;
+    } else {
+      found = score_element(place, stage);
+    }
+    add(tally, found);
+  }
+}
+
+AuditedElement ScoreAuditor::score_element(const ScorePlace& place, ScoreStage stage) const {
+  AuditedElement found = element(place.head, place.row, static_cast<std::int64_t>(place.key));
+  settle(found, enclose_score(place, stage),
+         {[&] { return enclose_score(place, stage); },
+          [&] { return rational_score(place.head, place.row, place.key, stage); }},
+         options_);
+  return found;
+}
+
+Enclosed ScoreAuditor::enclose_score(const ScorePlace& place, ScoreStage stage) const {
+  const std::span<const Ball> key = reader_.key_balls(place.key);
+  const Ball scale = problem_.scale_ball();
+  const Ball raw = dot(place.query.data(), key.data(), key.size()) * scale;
+  const bool capped = stage != ScoreStage::scaled && problem_.contract.softcap != 0;
+  const bool biased = stage == ScoreStage::biased && problem_.has_bias();
+  Enclosed result;
+  result.reference = capped ? BallNumbers::softcapped(raw, Ball(problem_.contract.softcap)) : raw;
+  if (biased) {
+    result.reference += Ball(*reader_.exact_bias(place.head, place.row, place.key));
+  }
+  if (model() == nullptr) return result;
+  const ScoreRounding rounding{problem_.dimensions.key_size,
+                               scale,
+                               norm2(place.query),
+                               norm4_squared(place.query),
+                               norm2(key),
+                               norm4_squared(key),
+                               raw,
+                               result.reference,
+                               !capped && !biased};
+  result.bounds = score_bounds(*model(), rounding);
+  return result;
+}
+
+// A softcapped score c tanh(s / c) of an algebraic s other than 0 is transcendental
+// (Lindemann), so that it meets no rational number and more bits decide.
+std::optional<Rational> ScoreAuditor::rational_score(std::int64_t head, std::int64_t row,
+                                                     std::size_t key, ScoreStage stage) const {
+  const Rational product =
+      exact_product(problem_, batch_, head, kv_head_, row, static_cast<std::int64_t>(key));
+  const bool capped = stage != ScoreStage::scaled && problem_.contract.softcap != 0;
+  if (capped && product != 0) return std::nullopt;
+  Rational bias;
+  if (stage == ScoreStage::biased) bias = *reader_.exact_bias(head, row, key);
+  const AlgebraicScore score =
+      scaled_score(problem_.contract, problem_.dimensions.key_size, product, bias);
+  if (score.irrational_part != 0) return std::nullopt;
+  return score.rational_part;
+}
+
+}  // namespace gqa

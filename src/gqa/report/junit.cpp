@@ -1,0 +1,89 @@
+#include "gqa/report/junit.hpp"
+
+#include <fmt/format.h>
+
+#include "gqa/version.hpp"
+
+namespace gqa {
+namespace {
+
+struct TestCase {
+  std::string path;
+  std::string name;
+  std::string outcome;  ///< "", "failure" or "error"
+  std::string message;
+  std::string details;
+};
+
+std::string worst_lines(const AuditTally& tally) {
+  std::string text;
+  for (const WorstElement& worst : tally.worst) {
+    text += fmt::format("[{}, {}, {}, {}] is {:.9g}; the exact value lies in [{:.9g}, {:.9g}]\n",
+                        worst.index[0], worst.index[1], worst.index[2], worst.index[3],
+                        worst.output, worst.reference.lower, worst.reference.upper);
+  }
+  return text;
+}
+
+TestCase test_case(const AuditCase& entry, const OutputAudit& output) {
+  const AuditTally& tally = output.result.tally;
+  TestCase result{entry.path, output.name, "", "", ""};
+  if (output.result.verdict == Verdict::pass) return result;
+  result.details = worst_lines(tally);
+  if (output.result.verdict == Verdict::fail) {
+    result.outcome = "failure";
+    result.message = fmt::format(
+        "{} of {} elements violate {}{}: {}", tally.violations, tally.elements,
+        describe(entry.tolerance),
+        output.result.strength == FailureStrength::proved ? ", proved" : "", output.result.where);
+  } else {
+    result.outcome = "error";
+    result.message = fmt::format("{}: {} of {} elements are open", name(output.result.verdict),
+                                 tally.undecided, tally.elements);
+  }
+  return result;
+}
+
+std::vector<TestCase> test_cases(const std::vector<AuditCase>& cases) {
+  std::vector<TestCase> result;
+  for (const AuditCase& entry : cases) {
+    for (const OutputAudit& output : entry.outputs) result.push_back(test_case(entry, output));
+    if (entry.outputs.empty()) {
+      result.push_back({entry.path, "audit", "error",
+                        fmt::format("{} [{}]", entry.error, entry.error_code), ""});
+    }
+  }
+  if (result.empty()) result.push_back({"gqaverify", "audit", "error", "nothing was audited", ""});
+  return result;
+}
+
+std::string element(const TestCase& test) {
+  const std::string start = fmt::format("    <testcase classname=\"{}\" name=\"{}\"",
+                                        xml_escaped(test.path), xml_escaped(test.name));
+  if (test.outcome.empty()) return start + "/>\n";
+  return fmt::format("{0}>\n      <{1} message=\"{2}\">{3}</{1}>\n    </testcase>\n", start,
+                     test.outcome, xml_escaped(test.message), xml_escaped(test.details));
+}
+
+}  // namespace
+
+std::string junit_xml(const std::vector<AuditCase>& cases) {
+  const std::vector<TestCase> tests = test_cases(cases);
+  std::size_t failures = 0;
+  std::size_t errors = 0;
+  std::string body;
+  for (const TestCase& test : tests) {
+    failures += test.outcome == "failure" ? 1 : 0;
+    errors += test.outcome == "error" ? 1 : 0;
+    body += element(test);
+  }
+  const std::string counts =
+      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\"", tests.size(), failures, errors);
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuites name=\"gqaverify\" {0}>\n"
+      "  <testsuite name=\"gqaverify {1} audit\" {0}>\n{2}  </testsuite>\n</testsuites>\n",
+      counts, version, body);
+}
+
+}  // namespace gqa
