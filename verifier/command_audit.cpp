@@ -6,6 +6,7 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "gqa/audit/model_choice.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/audit_report.hpp"
@@ -35,7 +36,7 @@ AuditCase failed_case(const std::string& path, const InputError& error) {
 AuditCase audit_recording(Recording& recording, const Options& options) {
   AuditCase entry;
   entry.path = recording.path;
-  entry.tolerance = options.tolerance.tolerance();
+  const std::optional<Tolerance> stated = options.tolerance.tolerance();
   options.contract.apply(recording.contract);
   const AttentionProblem problem = make_problem(recording.tensors, recording.contract);
   entry.contract = problem.contract;
@@ -44,9 +45,16 @@ AuditCase audit_recording(Recording& recording, const Options& options) {
   const Dimensions& d = problem.dimensions;
   Progress progress(recording.path, d.batch * d.q_heads * d.queries);
   AuditOptions audit_options;
-  audit_options.tolerance = entry.tolerance;
   audit_options.progress = [&progress](std::int64_t rows) { progress.update(rows); };
-  entry.result = audit(problem, audit_options);
+  if (stated) {
+    entry.tolerance = audit_options.tolerance = *stated;
+    entry.result = audit(problem, audit_options);
+  } else {
+    ModelChoice choice =
+        audit_with_candidates(problem, audit_options, options.tolerance.accept_worst_case());
+    entry.tolerance = std::move(choice.tolerance);
+    entry.result = std::move(choice.result);
+  }
   entry.verdict = entry.result->verdict;
   return entry;
 }
