@@ -67,6 +67,10 @@ enum class Way {
 inline constexpr Way all_ways[] = {Way::one_pass, Way::tiles, Way::single_key, Way::normalised,
                                    Way::split};
 
+/// Besides rounding, in place of it: every inner step errs by its whole unit roundoff, up or
+/// down, in the other direction for every second key.
+enum class Errors { rounded, up, down };
+
 struct RoundedFault {
   std::optional<std::int64_t> missing_key;
   bool drop_sink = false;
@@ -75,8 +79,8 @@ struct RoundedFault {
 class RoundedKernel {
  public:
   RoundedKernel(const RoundedOperands& operands, const KernelFormats& formats, Way way,
-                RoundedFault fault = {})
-      : o_(operands), f_(formats), way_(way), fault_(fault) {}
+                RoundedFault fault = {}, Errors errors = Errors::rounded)
+      : o_(operands), f_(formats), way_(way), fault_(fault), errors_(errors) {}
 
   std::vector<double> run() const {
     std::vector<double> output;
@@ -95,7 +99,11 @@ class RoundedKernel {
   };
   using Keys = std::vector<std::size_t>;
 
-  double in(double x) const { return rounded(*f_.inner, x); }
+  double in(double x) const {
+    if (errors_ == Errors::rounded) return rounded(*f_.inner, x);
+    const double sign = (errors_ == Errors::up) == key_is_even_ ? 1 : -1;
+    return x * (1 + sign * f_.inner->unit_roundoff());
+  }
   double in_exp(double x) const { return in(std::exp(x)); }
   double weight(double x) const { return rounded(f_.stored(), x); }
   double value(std::size_t j, std::size_t c) const {
@@ -113,6 +121,7 @@ class RoundedKernel {
 
   double score(std::int64_t i, std::size_t j) const {
     const auto size = static_cast<std::size_t>(o_.key_size);
+    key_is_even_ = j % 2 == 0;
     const double scale = in(1 / in(std::sqrt(static_cast<double>(o_.key_size))));
     double sum = 0;
     for (std::size_t t = 0; t < size; ++t) {
@@ -134,6 +143,7 @@ class RoundedKernel {
     const double rescale = state.total == 0 ? 0 : in_exp(in(state.largest - largest));
     State tile{largest, 0, std::vector<double>(state.sums.size())};
     for (std::size_t k = 0; k < keys.size(); ++k) {
+      key_is_even_ = keys[k] % 2 == 0;
       const double p = in_exp(in(scores[k] - largest));
       tile.total = in(tile.total + p);
       for (std::size_t c = 0; c < tile.sums.size(); ++c) {
@@ -227,6 +237,8 @@ class RoundedKernel {
   const KernelFormats& f_;
   Way way_;
   RoundedFault fault_;
+  Errors errors_;
+  mutable bool key_is_even_ = true;  // of the key that is worked on
 };
 
 inline AttentionProblem to_problem(const RoundedOperands& o, const KernelFormats& formats,

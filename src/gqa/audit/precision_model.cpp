@@ -35,6 +35,18 @@ Ball weighted_deviation(std::span<const Ball> weights, std::span<const Ball* con
   return sqrt(variance);
 }
 
+// Which part of roundings to multiples of about `spacing` may be common to numbers that
+// spread by `deviation`: 1 if they are equal.
+Ball coherence(const Ball& spacing, const Ball& deviation) {
+  const Ball larger = max(spacing, deviation);
+  return less(Ball(0), larger).certainly() ? spacing / larger : Ball(1);
+}
+
+// sd of n numbers from the sums of themselves and of their squares.
+Ball deviation_of(const Ball& sum, const Ball& squares, const Ball& n) {
+  return sqrt(max(squares / n - square(sum / n), Ball(0)));
+}
+
 // sd of the scores of the keys alone, by their weights.
 Ball key_score_deviation(const RowRounding& row) {
   Ball total;
@@ -71,8 +83,15 @@ RoundingBound::RoundingBound(const PrecisionModel& model, const RowRounding& row
                        (square(*row.sink_score) + square(x) + Ball(4));
     sink_variance_ = square(*row.sink_weight) * sigma;
   }
-  const Ball unit(model.weight);
-  weight_coherence_ = unit / max(unit, key_score_deviation(row));
+  weight_coherence_ = coherence(Ball(model.weight), key_score_deviation(row));
+  Ball total;
+  Ball squares;
+  for (const Ball& weight : row.weights) {
+    total += weight;
+    squares += square(weight);
+  }
+  const Ball deviation = deviation_of(total, squares, Ball(static_cast<double>(row.visible)));
+  denominator_drift_ = Ball(model.denominator) * coherence(Ball(2 * model.denominator), deviation);
   find_worst_factors();
 }
 
@@ -172,11 +191,16 @@ void RoundingBound::find_worst_factors() {
 //                normal range, its product with v, and the sums' rescalings;
 //   in likely_c: (u_p |o_c| + t_p |sum v_jc|) u_p / max(u_p, sd_w(s)): weights that are equal
 //                round equally. Spread over more than a few roundings, they do not: the mean
-//                of a sawtooth of period 2 u_p over a spread sd falls faster than u_p / sd.
+//                of a sawtooth of period 2 u_p over a spread sd falls faster than u_p / sd;
+//                n/2 |o_c| (u_a k(2 u_a |o_c|, sd(w_j v_jc)) + u_l k(2 u_l, sd(w_j))), with
+//                k(q, sd) = q / max(q, sd) and sd over the keys: a running sum of equal terms
+//                rounds the same way for half its length or stalls. Terms that spread by more
+//                than the last partial sum's spacing q do not.
 RoundingBounds RoundingBound::column(std::span<const Ball* const> values,
                                      const Ball& output) const {
   const Ball n(static_cast<double>(row_.visible));
   Ball spread = row_.sink_weight ? sink_variance_ * square(output) : Ball();
+  Ball weighted_sum;
   Ball weighted_squares;
   Ball squares;
   Ball sum;
@@ -185,7 +209,9 @@ RoundingBounds RoundingBound::column(std::span<const Ball* const> values,
   for (std::size_t k = 0; k < values.size(); ++k) {
     const Ball magnitude = abs(*values[k]);
     spread += weighted_variance_[k] * square(*values[k] - output);
-    weighted_squares += square(row_.weights[k] * *values[k]);
+    const Ball term = row_.weights[k] * *values[k];
+    weighted_sum += term;
+    weighted_squares += square(term);
     squares += square(*values[k]);
     sum += *values[k];
     mean_magnitude += row_.weights[k] * magnitude;
@@ -203,11 +229,15 @@ RoundingBounds RoundingBound::column(std::span<const Ball* const> values,
   const Ball common = Ball(model_.score + model_.exponential) * score_deviation_ *
                           weighted_deviation(row_.weights, values, row_.sink_weight, Ball()) +
                       weight_coherence_ * (Ball(model_.weight) * abs(output) + stored * abs(sum));
+  const Ball drift =
+      denominator_drift_ +
+      Ball(model_.accumulation) * coherence(Ball(2 * model_.accumulation) * abs(output),
+                                            deviation_of(weighted_sum, weighted_squares, n));
   const Ball roundoff(model_.output_roundoff(*row_.output_format));
   const Ball output_tiny(model_.output_underflow(*row_.output_format));
   RoundingBounds bounds;
-  bounds.likely =
-      Ball(model_.lambda) * sqrt(variance) + common + max(roundoff * abs(output), output_tiny);
+  bounds.likely = Ball(model_.lambda) * sqrt(variance) + common +
+                  n / Ball(2) * drift * abs(output) + max(roundoff * abs(output), output_tiny);
   if (!less(Ball(0), denominator_least_).certainly()) {
     bounds.worst = Ball(1) / Ball(0);  // a denominator that may vanish bounds nothing
     return bounds;

@@ -110,6 +110,7 @@ class RoundingBound {
   Ball sink_variance_;
   Ball score_deviation_;     // sd_w(s)
   Ball weight_coherence_;    // the part of the weights' roundings that may be common
+  Ball denominator_drift_;   // u_l, as far as the weights' sum rounds one way
   Ball numerator_error_;     // alpha: relative to each term
   Ball denominator_error_;   // beta
   Ball denominator_least_;   // a lower bound of computed / exact denominator
