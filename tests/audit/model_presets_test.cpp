@@ -144,9 +144,11 @@ TEST_CASE("model presets: every healthy kernel is within likely of its model, an
           CAPTURE(seed);
           CAPTURE(keys);
           CAPTURE(key_size);
-          CHECK(found.likely <= 1);
+          // A sum that stalls is not explained by rounding's likely size: see below.
+          const bool may_stall = static_cast<double>(keys) * formats.model->denominator > 2;
+          if (!may_stall) CHECK(found.likely <= 1);
           CHECK(found.worst <= 1);
-          largest.merge(found);
+          if (!may_stall) largest.merge(found);
         }
       }
       MESSAGE(fmt::format("{:9} inputs {}: {:.2f} of likely, {:.3f} of worst", formats.model->name,
@@ -268,4 +270,23 @@ TEST_CASE("model presets: copies of one key may be beyond likely, and are never 
   CHECK(result.verdict == Verdict::fail);
   CHECK(result.strength == FailureStrength::statistical);
   CHECK(audit_kernel(operands, formats, Way::normalised, {}, true).verdict == Verdict::pass);
+}
+
+TEST_CASE("model presets: a bfloat16 denominator stalled at 256 is beyond likely, not proved") {
+  // 4000 equal weights of 1, added one by one: 256 + 1 rounds to 256. The numerator, one 128
+  // and zeros, does not stall: the output is 128 / 256 instead of 128 / 4000.
+  const KernelFormats formats = kernels_of_all_models()[5];
+  RoundedOperands operands;
+  operands.keys = 4000;
+  operands.query = {0};
+  operands.key.assign(4000, 1);
+  operands.value.assign(4000, 0);
+  operands.value[2000] = 128;
+  CHECK(RoundedKernel(operands, formats, Way::single_key).run() == std::vector{0.5});
+  const AuditResult result = audit_kernel(operands, formats, Way::single_key);
+  CHECK(result.verdict == Verdict::fail);
+  CHECK(result.strength == FailureStrength::statistical);
+  // 4000 tiles leave no worst case in bfloat16, and nothing passes by a bound that is not there.
+  CHECK(audit_kernel(operands, formats, Way::single_key, {}, true).verdict == Verdict::undecided);
+  CHECK(audit_kernel(operands, formats, Way::tiles).verdict == Verdict::pass);
 }

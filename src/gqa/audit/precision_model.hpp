@@ -88,8 +88,8 @@ struct RoundingBounds {
 /// online-softmax tiles and with parts of the history merged by their log-sum-exp, moves the
 /// element further, as long as nothing overflows.
 /// `likely`: lambda standard deviations of independent roundings, plus the hard terms. Not a
-/// theorem: where roundings repeat (a running sum that stalls, many copies of one key) a
-/// healthy kernel may be beyond it.
+/// theorem: where a running sum stalls (n u > 2 or so) or many copies of one key round alike,
+/// a healthy kernel may be beyond it.
 class RoundingBound {
  public:
   RoundingBound(const PrecisionModel& model, const RowRounding& row);
