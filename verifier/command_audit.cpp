@@ -38,10 +38,10 @@ AuditCase failed_case(const std::string& path, const InputError& error) {
 }
 
 AuditCase audit_problem(const std::string& path, const ProblemTensors& tensors,
-                        const Contract& contract, const Tolerance& tolerance) {
+                        const Contract& contract, const Options& options) {
   AuditCase entry;
   entry.path = path;
-  entry.tolerance = tolerance;
+  entry.tolerance = options.tolerance.tolerance();
   const AttentionProblem problem = make_problem(tensors, contract);
   entry.contract = problem.contract;
   entry.dimensions = problem.dimensions;
@@ -60,13 +60,12 @@ AuditCase audit_problem(const std::string& path, const ProblemTensors& tensors,
 
 // One case, or one for each document of a packed recording.
 void audit_recording(Recording& recording, const Options& options, std::vector<AuditCase>& cases) {
-  const Tolerance tolerance = options.tolerance.tolerance();
   options.contract.apply(recording.contract);
   for (const PackedDocument& document : cut_documents(recording.tensors, recording.contract)) {
     const std::string path = recording.tensors.cu_seqlens_q
                                  ? fmt::format("{}: document {}", recording.path, document.index)
                                  : recording.path;
-    cases.push_back(audit_problem(path, document.tensors, recording.contract, tolerance));
+    cases.push_back(audit_problem(path, document.tensors, recording.contract, options));
   }
 }
 

@@ -1,6 +1,5 @@
 #include "gqa/audit/audited_element.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -12,20 +11,13 @@ void state_reference(AuditedElement& element, const Ball& reference) {
   if (reference.is_finite()) element.ball = reference;
 }
 
-void widen(Bounds& maximum, const Bounds& other) {
-  maximum.lower = std::max(maximum.lower, other.lower);
-  maximum.upper = std::max(maximum.upper, other.upper);
-}
-
 void measure(AuditTally& tally, const AuditedElement& element, WorstElement& worst) {
   if (!element.ball || !std::isfinite(element.output)) return;
   const Ball error = absolute_error(element.output, *element.ball);
   const Ball ulps = ulp_error(element.output, *element.format, *element.ball);
   worst.absolute_error = {error.lower_double(), error.upper_double()};
   worst.ulp_error = {ulps.lower_double(), ulps.upper_double()};
-  widen(tally.max_absolute_error, worst.absolute_error);
-  widen(tally.max_ulp_error, worst.ulp_error);
-  tally.add_ulp_error(ulps.midpoint_double());
+  tally.add_errors(worst.absolute_error, worst.ulp_error, ulps.midpoint_double());
 }
 
 }  // namespace
