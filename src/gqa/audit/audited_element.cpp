@@ -1,6 +1,5 @@
 #include "gqa/audit/audited_element.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 

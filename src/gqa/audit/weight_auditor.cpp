@@ -45,7 +45,7 @@ void ScoreAuditor::audit_weights(std::int64_t head, std::int64_t row, AuditTally
 
 void ScoreAuditor::audit_empty_weights(std::int64_t head, std::int64_t row,
                                        AuditTally& tally) const {
-  const EmptyRow policy = problem_.sink ? EmptyRow::zero : problem_.contract.empty_row;
+  const EmptyRow policy = problem_.sink_of(head) ? EmptyRow::zero : problem_.contract.empty_row;
   if (policy == EmptyRow::zero) return demand_row(head, row, 0, tally);
   if (policy == EmptyRow::nan) {
     return demand_row(head, row, std::numeric_limits<double>::quiet_NaN(), tally);
@@ -103,8 +103,9 @@ std::optional<std::int64_t> ScoreAuditor::equal_scores(
     common_bias = bias;
   }
   const auto members = static_cast<std::int64_t>(visible.size());
-  if (!problem_.sink) return members;
-  const Rational sink((*problem_.sink)[static_cast<std::size_t>(head)]);
+  const auto logit = problem_.sink_of(head);
+  if (!logit) return members;
+  const Rational sink(*logit);
   if (capped && *common != AlgebraicScore{}) return std::nullopt;
   const bool equal = capped ? *common_bias == sink : *common == AlgebraicScore{0, sink};
   return equal ? std::optional(members + 1) : std::nullopt;
@@ -112,8 +113,7 @@ std::optional<std::int64_t> ScoreAuditor::equal_scores(
 
 // No visible key: a declared sink is all there is in the denominator, ln exp(sink).
 void ScoreAuditor::audit_empty_lse(std::int64_t head, std::int64_t row, AuditTally& tally) const {
-  const double sink = problem_.sink ? (*problem_.sink)[static_cast<std::size_t>(head)]
-                                    : -std::numeric_limits<double>::infinity();
+  const double sink = problem_.sink_of(head).value_or(-std::numeric_limits<double>::infinity());
   if (!std::isfinite(sink)) return demand_row(head, row, sink, tally);
   RoundingBounds bounds;
   if (model() != nullptr) {
@@ -130,7 +130,7 @@ Enclosed ScoreAuditor::enclose_lse(std::int64_t head, std::int64_t row,
                                    const std::vector<std::size_t>& visible) const {
   const WeightRow at = weight_row(head, row, visible);
   std::optional<Ball> sink;
-  if (problem_.sink) sink = Ball((*problem_.sink)[static_cast<std::size_t>(head)]);
+  if (const auto logit = problem_.sink_of(head)) sink = Ball(*logit);
   const Ball largest = BallNumbers::shift(at.result.scores, visible, sink ? &*sink : nullptr);
   Ball denominator;
   for (const std::size_t key : visible) denominator += exp(at.result.scores[key] - largest);
@@ -144,7 +144,7 @@ Enclosed ScoreAuditor::enclose_lse(std::int64_t head, std::int64_t row,
 // lse is the score itself.
 std::optional<Rational> ScoreAuditor::rational_lse(std::int64_t head, std::int64_t row,
                                                    const std::vector<std::size_t>& visible) const {
-  if (visible.size() != 1 || problem_.sink) return std::nullopt;
+  if (visible.size() != 1 || problem_.sink_of(head)) return std::nullopt;
   return rational_score(head, row, visible.front(), ScoreStage::biased);
 }
 

@@ -73,8 +73,8 @@ std::string junit_xml(const std::vector<AuditCase>& cases) {
   std::size_t errors = 0;
   std::string body;
   for (const TestCase& test : tests) {
-    failures += test.outcome == "failure" ? 1 : 0;
-    errors += test.outcome == "error" ? 1 : 0;
+    if (test.outcome == "failure") ++failures;
+    if (test.outcome == "error") ++errors;
     body += element(test);
   }
   const std::string counts =
