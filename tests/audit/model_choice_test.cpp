@@ -118,7 +118,7 @@ TEST_CASE("model choice: accepting the worst case keeps to the tightest model th
   CHECK(choose(kernel, false, 40).tolerance.model == &f16_model);
   const ModelChoice accepted = choose(kernel, true, 40);
   CHECK(accepted.tolerance.accept_worst_case);
-  CHECK(accepted.result.verdict == Verdict::pass);
+  CHECK(accepted.outputs.front().result.verdict == Verdict::pass);
   CHECK(accepted.tolerance.tried.front() == &f16_f32_model);
 }
 

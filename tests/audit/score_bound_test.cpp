@@ -107,7 +107,7 @@ AuditResult audited(const FloatRow& row, int mode, bool worst_case, bool from_ls
 }  // namespace
 
 TEST_CASE("score bounds: healthy binary32 kernels stay within the likely bound in every mode") {
-  for (const std::uint64_t seed : test::seeds(40)) {
+  for (const std::uint64_t seed : test::seeds(5)) {
     test::Random random(seed);
     const auto width = random.pick<std::size_t>({1, 3, 8, 64, 128});
     const double size = random.pick({0.1, 1.0, 3.0});

@@ -1,6 +1,5 @@
 #include "gqa/audit/score_bound.hpp"
 
-#include <cmath>
 #include <utility>
 
 namespace gqa {
@@ -45,17 +44,18 @@ Ball score_output_variance(const PrecisionModel& model, const ScoreRounding& s) 
   return variance;
 }
 
-Ball smallest_normal(const PrecisionModel& model) {
-  return Ball(std::ldexp(1.0, model.minimum_exponent));
+// What one step's underflow can change: the rounding of a stored number and of an inner one.
+Ball underflow_of(const PrecisionModel& model) {
+  return Ball(model.storage_underflow) + Ball(model.inner_underflow);
 }
 
 }  // namespace
 
 // likely = lambda sqrt(variance) + 2 u_s |raw| (a rounded scale, common to all products and so
 // no random walk: its rounding and the product's) + u_o |score| + underflow: each product and
-// the result may lose up to half a subnormal, dk + 2 of them in all.
+// the result may lose an underflow error, dk + 2 of them in all.
 RoundingBounds score_bounds(const PrecisionModel& model, const ScoreRounding& s) {
-  const Ball lost = Ball(static_cast<double>(s.key_size + 2)) * smallest_normal(model);
+  const Ball lost = Ball(static_cast<double>(s.key_size + 2)) * underflow_of(model);
   RoundingBounds bounds;
   bounds.likely = Ball(model.lambda) * sqrt(score_output_variance(model, s)) +
                   Ball(2 * model.score) * abs(s.raw) + Ball(model.output) * abs(s.score) + lost;
@@ -135,7 +135,7 @@ RoundingBounds WeightBound::weight(std::size_t k) const {
                         (up2 + ue2) / Ball(3) + ul2 * n / Ball(9);
   const Ball common =
       Ball(2 * model_.score + model_.exponential) * abs(row_.scores[k] - mean_score_);
-  const Ball lost = Ball(2) * smallest_normal(model_);
+  const Ball lost = Ball(2) * underflow_of(model_);
   RoundingBounds bounds;
   bounds.likely = w * (Ball(model_.lambda) * sqrt(variance) + common + Ball(model_.output)) + lost;
   const Ball relative = above_ * (Ball(1) + gamma(1, model_.weight)) *
@@ -148,13 +148,13 @@ RoundingBounds WeightBound::weight(std::size_t k) const {
 // lse = max + ln l. Errors of the scores enter as sum w_k d_k (the scale's as u sum w s);
 // ln is within 4 u_e, max and ln l may pass through base 2 (two roundings each), and the
 // sum rounds once. Worst case: l is off by the factors above, |ln(1 - t)| > ln(1 + t).
-// A weight below the normal range may be lost: n smallest numbers of a sum that is >= 1.
+// A weight below the normal range may be lost: n underflows of a sum that is >= 1.
 RoundingBounds WeightBound::lse(const Ball& lse) const {
   const Ball n(static_cast<double>(row_.visible + 1));
   const Ball ul2(model_.denominator * model_.denominator);
   const Ball rounding = Ball(model_.exponential) * (Ball(2) * abs(largest_score_) +
                                                     Ball(6) * abs(log_denominator_) + abs(lse));
-  const Ball lost = (n + Ball(1)) * smallest_normal(model_);
+  const Ball lost = (n + Ball(1)) * underflow_of(model_);
   RoundingBounds bounds;
   bounds.likely = Ball(model_.lambda) * sqrt(weighted_variance_ + ul2 * n / Ball(9)) +
                   Ball(2 * model_.score + model_.exponential) * abs(mean_score_) + rounding +
