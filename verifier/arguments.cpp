@@ -15,7 +15,8 @@ namespace gqa::program {
 namespace {
 
 constexpr const char* contract_group = "Contract (a flag wins over the file)";
-constexpr const char* tolerance_group = "Tolerance (default: the f32 precision model)";
+constexpr const char* tolerance_group =
+    "Tolerance (default: what rounding of the file's types explains)";
 
 Rational non_negative(const std::string& text, const std::string& flag) {
   Rational value = parse_rational(text, flag);
@@ -103,7 +104,7 @@ void ContractFlags::apply(Contract& contract) const {
 }
 
 void ToleranceFlags::add_to(CLI::App& command) {
-  const auto add = [&command](const char* flag, auto& value, const char* help) {
+  const auto add = [&command](const char* flag, auto& value, const std::string& help) {
     return command.add_option(flag, value, help)->group(tolerance_group);
   };
   auto* absolute = add("--atol", absolute_, "|output - reference| <= A + R |reference|");
@@ -112,7 +113,10 @@ void ToleranceFlags::add_to(CLI::App& command) {
   relative->type_name("R");
   auto* ulps = add("--max-ulp", ulps_, "At most N ulp of the reference in the output's format");
   ulps->type_name("N")->excludes(absolute)->excludes(relative);
-  auto* model = add("--model", model_, "What the rounding of a precision model explains: f32");
+  auto* model = add("--model", model_,
+                    fmt::format("What the rounding of a precision model explains: {} (default: "
+                                "those of the file's types, from tight to loose)",
+                                fmt::join(model_names(), ", ")));
   model->type_name("NAME")->excludes(absolute)->excludes(relative)->excludes(ulps);
   add("--accept", accept_, "With a model: worst-case passes what only its worst case explains")
       ->type_name("worst-case")
@@ -122,20 +126,20 @@ void ToleranceFlags::add_to(CLI::App& command) {
       ->check(CLI::IsMember({"worst-case"}));
 }
 
-Tolerance ToleranceFlags::tolerance() const {
+std::optional<Tolerance> ToleranceFlags::tolerance() const {
   if (absolute_ || relative_) {
     return AbsoluteRelativeTolerance{absolute_ ? non_negative(*absolute_, "--atol") : Rational(0),
                                      relative_ ? non_negative(*relative_, "--rtol") : Rational(0)};
   }
   if (ulps_) return UlpTolerance{non_negative(*ulps_, "--max-ulp")};
-  const std::string wanted = model_.value_or("f32");
-  const PrecisionModel* model = find_precision_model(wanted);
+  if (!model_) return std::nullopt;
+  const PrecisionModel* model = find_precision_model(*model_);
   if (model == nullptr) {
     throw InputError("tolerance.unknown_model", "--model",
-                     fmt::format("\"{}\" is not known; write one of {}", wanted,
+                     fmt::format("\"{}\" is not known; write one of {}", *model_,
                                  fmt::join(model_names(), ", ")));
   }
-  return ModelTolerance{model, accept_.has_value()};
+  return ModelTolerance{model, accept_worst_case(), {}};
 }
 
 }  // namespace gqa::program

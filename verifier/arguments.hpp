@@ -37,12 +37,15 @@ class ContractFlags {
   std::map<std::string, std::optional<std::int64_t>> window_words_;  // by contract field
 };
 
-/// --atol/--rtol, --max-ulp or --model; the f32 model if none is given.
+/// --atol/--rtol, --max-ulp or --model; without any, the model is chosen by the file's types.
 class ToleranceFlags {
  public:
   void add_to(CLI::App& command);
+  /// nullopt: no flag states one, choose a model (audit_with_candidates).
   /// Errors: InputError at the flag's name.
-  Tolerance tolerance() const;
+  std::optional<Tolerance> tolerance() const;
+  /// --accept worst-case was given.
+  bool accept_worst_case() const { return accept_.has_value(); }
 
  private:
   std::optional<std::string> absolute_;

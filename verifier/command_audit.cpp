@@ -7,6 +7,7 @@
 #include "arguments.hpp"
 #include "command.hpp"
 #include "gqa/attention/packed.hpp"
+#include "gqa/audit/model_choice.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/io/recordings.hpp"
@@ -41,7 +42,7 @@ AuditCase audit_problem(const std::string& path, const ProblemTensors& tensors,
                         const Contract& contract, const Options& options) {
   AuditCase entry;
   entry.path = path;
-  entry.tolerance = options.tolerance.tolerance();
+  const std::optional<Tolerance> tolerance = options.tolerance.tolerance();
   const AttentionProblem problem = make_problem(tensors, contract);
   entry.contract = problem.contract;
   entry.dimensions = problem.dimensions;
@@ -49,10 +50,17 @@ AuditCase audit_problem(const std::string& path, const ProblemTensors& tensors,
   const Dimensions& d = problem.dimensions;
   Progress progress(path, d.batch * d.q_heads * d.queries);
   AuditOptions audit_options;
-  audit_options.tolerance = entry.tolerance;
   audit_options.use_filter = !options.no_filter;
   audit_options.progress = [&progress](std::int64_t rows) { progress.update(rows); };
-  entry.outputs = audit_outputs(problem, tensors, audit_options);
+  if (tolerance) {
+    entry.tolerance = audit_options.tolerance = *tolerance;
+    entry.outputs = audit_outputs(problem, tensors, audit_options);
+  } else {
+    ModelChoice choice = audit_with_candidates(problem, tensors, audit_options,
+                                               options.tolerance.accept_worst_case());
+    entry.tolerance = std::move(choice.tolerance);
+    entry.outputs = std::move(choice.outputs);
+  }
   entry.result = entry.outputs.front().result;
   entry.verdict = worst_verdict(entry.outputs);
   return entry;

@@ -188,9 +188,13 @@ TEST_CASE("attention: the scale multiplies, the softcap bends before the bias is
 TEST_CASE("attention: huge scores do not overflow, in floats or balls") {
   Problem<DoubleNumbers> problem;
   problem.query = Tensor<double>({1, 1, 1, 1}, 1);
-  problem.key = Tensor<double>({1, 1, 2, 1}, {1000, 1000});
-  problem.value = Tensor<double>({1, 1, 2, 1}, {1, 3});
+  problem.key = Tensor<double>({1, 1, 3, 1}, {-1000, 1000, 1000});
+  problem.value = Tensor<double>({1, 1, 3, 1}, {7, 1, 3});
   CHECK(attention(problem).output.data()[0] == 2);
+  problem.sink = {1000};
+  CHECK(attention(problem).output.data()[0] == doctest::Approx(4.0 / 3).epsilon(1e-15));
+  problem.sink = {2000};
+  CHECK(attention(problem).output.data()[0] == 0);
   Problem<BallNumbers> balls;
   balls.query = Tensor<Ball>({1, 1, 1, 1}, Ball(1e200));
   balls.key = Tensor<Ball>({1, 1, 2, 1}, {Ball(1e200), Ball(1e200)});

@@ -74,7 +74,10 @@ TEST_CASE("verdict: an error of exactly the tolerance is within, one step beyond
   CHECK(within(10, 8, both) == Uncertain::yes());
   CHECK(within(std::nextafter(10, 11), 8, both) == Uncertain::no());
   // It is the reference, not the output, that the relative part grows with.
-  CHECK(within(10, 9, AbsoluteRelativeTolerance{0, make_rational(1, 10)}) == Uncertain::no());
+  const Tolerance tenth = AbsoluteRelativeTolerance{0, make_rational(1, 10)};
+  CHECK(within(10, 9, tenth) == Uncertain::no());
+  CHECK(decide(10, binary32, Ball(9), tenth, nullptr).within == Uncertain::no());
+  CHECK(decide(9.125, binary32, Ball(10), tenth, nullptr).within == Uncertain::yes());
 }
 
 TEST_CASE("verdict: tolerance zero asks for the very number") {

@@ -197,6 +197,21 @@ class Audit(CommandLine):
         self.assertEqual(got["cases"][0]["strength"], "proved")
         self.assertEqual(got["cases"][0]["worst"][0]["output"], "nan")
 
+    def test_without_a_tolerance_the_models_of_the_types_are_tried(self):
+        got = self.run_json("audit", self.recording(), status=HOLDS)["cases"][0]["tolerance"]
+        self.assertEqual((got["kind"], got["model"], got["tried"]), ("model", "f32", ["f32"]))
+        got = self.run_json("audit", "--accept", "worst-case", self.recording(), status=HOLDS)
+        self.assertEqual(got["cases"][0]["tolerance"]["accept"], "worst-case")
+        # One part in 1024 off: what binary16 may do, and binary32 never.
+        path = self.recording((2 * (1 + 2**-10), 4))
+        self.run_program("audit", path, status=WRONG)
+        for model in ("f64", "f32"):
+            self.run_program("audit", "--model", model, path, status=WRONG)
+        for model in ("f16-f32", "bf16-f32", "f16", "bf16"):
+            got = self.run_json("audit", "--model", model, path, status=HOLDS)
+            self.assertEqual(got["cases"][0]["tolerance"]["model"], model)
+            self.assertNotIn("tried", got["cases"][0]["tolerance"])
+
     def test_an_operand_that_is_not_finite_is_undecided(self):
         path = self.recording()
         metadata, tensors = safetensors_file.read(path)

@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include "gqa/audit/audited_element.hpp"
 #include "gqa/audit/filter.hpp"
 #include "gqa/audit/row_auditor.hpp"
 #include "gqa/audit/tile_auditor.hpp"
@@ -80,17 +81,6 @@ void prove_violations(const AttentionProblem& problem, const AuditOptions& optio
   }
 }
 
-Verdict verdict_of(const AuditTally& tally) {
-  if (tally.violations > 0) return Verdict::fail;
-  if (tally.undecided > 0 || tally.elements == 0) return Verdict::undecided;
-  return Verdict::pass;
-}
-
-FailureStrength strength_of(const AuditTally& tally) {
-  if (tally.violations == 0) return FailureStrength::none;
-  return tally.proved_violations > 0 ? FailureStrength::proved : FailureStrength::statistical;
-}
-
 }  // namespace
 
 std::string_view name(Verdict verdict) {
@@ -115,20 +105,18 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& options) 
   if (element_count(problem.output->shape(), "output") == 0) {
     throw InputError("audit.nothing_to_audit", "output", "has no element");
   }
-  AuditResult result{.tally = empty_tally(d), .where = ""};
-  Collector collector(result.tally, options);
+  AuditTally tally = empty_tally(d);
+  Collector collector(tally, options);
   if (options.use_filter) {
     audit_by_filter(problem, options, collector);
-    prove_violations(problem, options, result.tally);
+    prove_violations(problem, options, tally);
   } else {
     tbb::parallel_for(std::int64_t{0}, d.batch * d.kv_heads, [&](std::int64_t history) {
       audit_history(problem, options, history / d.kv_heads, history % d.kv_heads, collector);
     });
   }
-  result.verdict = verdict_of(result.tally);
-  result.strength = strength_of(result.tally);
-  result.where = describe_violations(result.tally, d);
-  return result;
+  std::string where = describe_violations(tally, d);
+  return result_of(std::move(tally), std::move(where));
 }
 
 }  // namespace gqa

@@ -173,6 +173,7 @@ RowRounding EnclosureReader::rounding(std::int64_t head, std::int64_t row,
   rounding.query_norm4_squared = norm4_squared(query_balls);
   rounding.scale = problem_.scale_ball();
   rounding.plain = problem_.contract.softcap == 0 && !problem_.has_bias();
+  if (problem_.output) rounding.output_format = &problem_.output->format();
   Ball total_weight;
   for (const std::size_t j : visible) {
     const auto key = key_.matrix(0, 0).row(j);

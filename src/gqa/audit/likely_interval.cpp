@@ -14,8 +14,9 @@ constexpr double margin = 1e-3;
 }  // namespace
 
 LikelyInterval::LikelyInterval(const PrecisionModel& model, std::int64_t key_size,
-                               const FilterTile& tile, std::size_t row, bool plain)
-    : model_(model), tile_(tile), row_(row), usable_(plain) {
+                               const FormatRounding& output, const FilterTile& tile,
+                               std::size_t row, bool plain)
+    : model_(model), output_(output), tile_(tile), row_(row), usable_(plain) {
   const FilterRow& source = tile.rows[row];
   const RowStatistics& s = source.statistics;
   const auto dk = static_cast<double>(key_size);
@@ -49,12 +50,16 @@ Interval LikelyInterval::operator()(std::int64_t column, double radius) const {
       least_sigma2_ * square(near) + per_weight * squares.lower + per_output * square(o.lower);
   const double most = most_sigma2_ * square(far) + score_sum_ * square(largest + o.upper) +
                       per_weight * squares.upper + per_output * square(o.upper);
-  const double underflow =
-      std::ldexp(1.0, model_.minimum_exponent) * (n_ * (largest + o.upper) + 1);
-  return {
-      (model_.lambda * std::sqrt(least) + model_.output * o.lower) * (1 - margin),
-      (model_.lambda * std::sqrt(most) + common_ * largest + model_.output * o.upper + underflow) *
-          (1 + margin)};
+  const double storage = square(model_.storage_underflow);
+  const double inner = square(model_.inner_underflow);
+  const double tiny =
+      n_ * ((storage + inner) / 3 * square(largest) + 2 * inner / 3 * (1 + square(o.upper)));
+  const double coherent = model_.weight * o.upper + model_.storage_underflow * n_ * largest +
+                          n_ / 2 * (model_.accumulation + model_.denominator) * o.upper;
+  return {(model_.lambda * std::sqrt(least) + output_.roundoff * o.lower) * (1 - margin),
+          (model_.lambda * std::sqrt(most + tiny) + common_ * largest + coherent +
+           output_.roundoff * o.upper + output_.underflow) *
+              (1 + margin)};
 }
 
 }  // namespace gqa

@@ -13,26 +13,49 @@
 
 namespace gqa {
 
-/// How an implementation rounds, as unit roundoffs of its steps (THEORY 3).
+/// How an implementation rounds: the unit roundoff of each of its steps, and how far
+/// underflow can move a result of it. THEORY 3; the presets are in precision_presets.cpp.
+///
+/// Operands are exact. A step rounds to nearest in a format with that unit roundoff and may
+/// be more accurate. The output is also rounded to the format in which it is recorded.
 struct PrecisionModel {
   std::string_view name;
-  double score;          ///< u_s: accumulation of query . key
-  double stored_score;   ///< u_q: scores stored between steps; 0: not stored
-  double exponential;    ///< u_e: exp and its argument
-  double denominator;    ///< u_l: the sum of the weights' numerators
-  double weight;         ///< u_p: the weights before the second product
-  double accumulation;   ///< u_a: the second product
-  double output;         ///< u_o: the output
-  int minimum_exponent;  ///< of the narrowest format inside: smallest normal 2^e
-  double lambda = 6;     ///< standard deviations that count as likely
+  double score;         ///< u_s: accumulation of query . key, and scaling
+  double stored_score;  ///< u_q: scores stored between steps; 0: not stored
+  double exponential;   ///< u_e: exp (within 4 u_e) and its argument; softcap and bias
+  double denominator;   ///< u_l: the sum of the weights' numerators
+  double weight;        ///< u_p: the weights before the second product, normalised or not
+  double accumulation;  ///< u_a: the second product
+  double output;        ///< u_o: the output
+  /// Largest absolute error of rounding a tiny number: weights and output; all other steps.
+  double storage_underflow;
+  double inner_underflow;
+  double lambda = 6;  ///< standard deviations that count as likely
+
+  /// Unit roundoff and underflow of an output that is recorded in `format`.
+  double output_roundoff(const FloatFormat& format) const;
+  double output_underflow(const FloatFormat& format) const;
 };
 
-/// binary32 throughout, scores kept in registers.
+/// From tight to loose: all in binary64; all in binary32; binary16 or bfloat16 weights and
+/// output with binary32 inside; all in binary16 or bfloat16, stored scores included.
+extern const PrecisionModel f64_model;
 extern const PrecisionModel f32_model;
+extern const PrecisionModel f16_f32_model;
+extern const PrecisionModel bf16_f32_model;
+extern const PrecisionModel f16_model;
+extern const PrecisionModel bf16_model;
 
+/// All presets, from tight to loose.
+std::span<const PrecisionModel* const> precision_models();
 /// The model of that name, or nullptr. `model_names` lists those there are.
 const PrecisionModel* find_precision_model(std::string_view name);
 std::vector<std::string_view> model_names();
+
+/// What rounding a result below the normal range of a format can change: half the spacing
+/// of the subnormals of binary16 and float8, which hardware does not flush; the smallest
+/// normal number of the others, which it may.
+double underflow_error(const FloatFormat& format);
 
 /// What one row gives to the bounds, all enclosed: sums over the visible keys, the sink
 /// counted as a key whose value is zero.
@@ -50,6 +73,7 @@ struct RowRounding {
   bool plain = true;                    ///< neither softcap nor bias: raw_scores == scores
   std::optional<Ball> sink_score;
   std::optional<Ball> sink_weight;
+  const FloatFormat* output_format = &binary32;  ///< in which the output is recorded
 };
 
 /// Both bounds of one output element.
@@ -60,9 +84,12 @@ struct RoundingBounds {
 
 /// The bounds of THEORY 3 for one row, column by column.
 ///
-/// `worst`: no rounding of that model, in any order of summation and with any number of
-/// online-softmax tiles, moves the element further, as long as nothing overflows.
-/// `likely`: lambda standard deviations of independent roundings, plus the hard terms.
+/// `worst`: no rounding of that model, in any order of summation, with any number of
+/// online-softmax tiles and with parts of the history merged by their log-sum-exp, moves the
+/// element further, as long as nothing overflows.
+/// `likely`: lambda standard deviations of independent roundings, plus the hard terms. Not a
+/// theorem: where a running sum stalls (n u > 2 or so) or many copies of one key round alike,
+/// a healthy kernel may be beyond it.
 class RoundingBound {
  public:
   RoundingBound(const PrecisionModel& model, const RowRounding& row);
@@ -72,15 +99,22 @@ class RoundingBound {
 
  private:
   Ball score_variance(std::size_t k) const;
-  Ball worst_relative() const;
+  Ball score_error(std::size_t k) const;
+  Ball largest_exponent_error() const;
+  void find_worst_factors();
 
   const PrecisionModel& model_;
   const RowRounding& row_;
   Ball largest_score_;
   std::vector<Ball> weighted_variance_;  // w_k^2 sigma_k^2 per visible key
   Ball sink_variance_;
-  Ball score_deviation_;  // sd_w(s)
-  Ball worst_relative_;
+  Ball score_deviation_;     // sd_w(s)
+  Ball weight_coherence_;    // the part of the weights' roundings that may be common
+  Ball denominator_drift_;   // u_l, as far as the weights' sum rounds one way
+  Ball numerator_error_;     // alpha: relative to each term
+  Ball denominator_error_;   // beta
+  Ball denominator_least_;   // a lower bound of computed / exact denominator
+  Ball tiny_amplification_;  // of the underflow of one weight
 };
 
 }  // namespace gqa

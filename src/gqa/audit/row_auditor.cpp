@@ -1,6 +1,7 @@
 #include "gqa/audit/row_auditor.hpp"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -20,7 +21,6 @@ struct RowAuditor::Row {
   Row(const EnclosureReader& reader, const Tolerance& tolerance, std::int64_t head_index,
       std::int64_t row_index, std::vector<std::size_t> keys)
       : head(head_index), row(row_index), visible(std::move(keys)) {
-    if (visible.empty()) return;
     result = reader.row(head, row, visible);
     if (const auto* model = std::get_if<ModelTolerance>(&tolerance)) {
       rounding.emplace(reader.rounding(head, row, visible, result));
@@ -28,18 +28,11 @@ struct RowAuditor::Row {
     }
   }
 
-  std::optional<RoundingBounds> bounds(const EnclosureReader& reader, std::int64_t column) const {
-    if (!bound) return std::nullopt;
-    return bound->column(reader.value_column(visible, column),
-                         result.output[static_cast<std::size_t>(column)]);
+  Enclosed enclosed(const EnclosureReader& reader, std::int64_t column) const {
+    const Ball& output = result.output[static_cast<std::size_t>(column)];
+    if (!bound) return {output, std::nullopt};
+    return {output, bound->column(reader.value_column(visible, column), output)};
   }
-};
-
-struct RowAuditor::Element {
-  double output = 0;
-  Ball reference;
-  ElementDecision decision;
-  bool exactly = false;
 };
 
 void RowAuditor::audit_row(std::int64_t head, std::int64_t row, AuditTally& tally) const {
@@ -51,9 +44,13 @@ void RowAuditor::audit_row(std::int64_t head, std::int64_t row, AuditTally& tall
 void RowAuditor::audit_columns(std::int64_t head, std::int64_t row,
                                std::span<const std::int64_t> columns, AuditTally& tally) const {
   std::vector<std::size_t> visible = reader_.visible(head, row);
-  const auto count = static_cast<std::int64_t>(columns.size());
-  if (!visible.empty() && !reader_.is_finite(head, row, visible)) {
+  if (visible.empty()) {
+    audit_empty_row(head, row, columns, tally);
+    return;
+  }
+  if (!reader_.is_finite(head, row, visible)) {
     // The contract gives no number: nothing is right, and nothing is proved wrong.
+    const auto count = static_cast<std::int64_t>(columns.size());
     tally.elements += count;
     tally.undecided += count;
     tally.not_finite_references += count;
@@ -61,97 +58,67 @@ void RowAuditor::audit_columns(std::int64_t head, std::int64_t row,
   }
   const PrecisionScope precision(options_.first_precision);
   const Row at_first(reader_, options_.tolerance, head, row, std::move(visible));
-  if (at_first.visible.empty()) {
-    audit_empty_row(at_first, columns, tally);
-    return;
-  }
   for (const std::int64_t column : columns) audit_element(at_first, column, tally);
+}
+
+AuditedElement RowAuditor::element_at(std::int64_t head, std::int64_t row,
+                                      std::int64_t column) const {
+  AuditedElement element;
+  element.index = {batch_, head, row, column};
+  element.output = problem_.output->value(batch_, head, row, column);
+  element.format = &problem_.output->format();
+  return element;
+}
+
+void RowAuditor::add(const AuditedElement& element, AuditTally& tally) const {
+  add_element(tally, element, batch_ * problem_.dimensions.q_heads + element.index[1]);
 }
 
 // No visible key: the declared policy says what the element must be, exactly. A declared
 // sink keeps the denominator positive, so the row is a true zero (CONTRACT, step 6).
-void RowAuditor::audit_empty_row(const Row& row, std::span<const std::int64_t> columns,
-                                 AuditTally& tally) const {
-  const EmptyRow policy = problem_.sink_of(row.head) ? EmptyRow::zero : problem_.contract.empty_row;
+void RowAuditor::audit_empty_row(std::int64_t head, std::int64_t row,
+                                 std::span<const std::int64_t> columns, AuditTally& tally) const {
+  const EmptyRow policy = problem_.sink_of(head) ? EmptyRow::zero : problem_.contract.empty_row;
   for (const std::int64_t column : columns) {
-    Element element;
-    element.output = problem_.output->value(batch_, row.head, row.row, column);
-    element.exactly = true;
-    if (policy == EmptyRow::mean) {
-      element.decision = decide_mean(reader_, column, element.output, problem_.output->format(),
-                                     options_.tolerance, element.reference);
-      record(row, column, element, tally);
-      continue;
+    AuditedElement element = element_at(head, row, column);
+    switch (policy) {
+      case EmptyRow::zero:
+        demand(element, 0);
+        if (std::isfinite(element.output)) element.ball = Ball(0);
+        break;
+      case EmptyRow::nan:
+        demand(element, std::numeric_limits<double>::quiet_NaN());
+        break;
+      case EmptyRow::any:
+        accept_anything(element);
+        break;
+      case EmptyRow::mean:
+        settle_mean(element);
+        break;
     }
-    const bool right = policy == EmptyRow::any ||
-                       (policy == EmptyRow::zero && element.output == 0) ||
-                       (policy == EmptyRow::nan && std::isnan(element.output));
-    element.decision.within = Uncertain::from(right);
-    if (!right) element.decision.strength = FailureStrength::proved;
-    record(row, column, element, tally);
+    add(element, tally);
   }
+}
+
+void RowAuditor::settle_mean(AuditedElement& element) const {
+  Ball reference;
+  element.decision = decide_mean(reader_, element.index[3], element.output, *element.format,
+                                 options_.tolerance, reference);
+  element.exactly = element.decision.within.is_decided();
+  element.reference = {reference.lower_double(), reference.upper_double()};
+  if (reference.is_finite()) element.ball = reference;
 }
 
 void RowAuditor::audit_element(const Row& row, std::int64_t column, AuditTally& tally) const {
-  Element element;
-  element.output = problem_.output->value(batch_, row.head, row.row, column);
-  element.reference = row.result.output[static_cast<std::size_t>(column)];
-  const auto bounds = row.bounds(reader_, column);
-  element.decision = decide(element.output, problem_.output->format(), element.reference,
-                            options_.tolerance, bounds ? &*bounds : nullptr);
-  if (!element.decision.within.is_decided()) refine(row, column, element);
-  record(row, column, element, tally);
-}
-
-// Open at the first precision: a tie is decided exactly, anything else by more bits.
-void RowAuditor::refine(const Row& row, std::int64_t column, Element& element) const {
-  const FloatFormat& format = problem_.output->format();
-  if (const auto exact = reader_.rational_output(row.head, row.row, row.visible, column)) {
-    const auto bounds = row.bounds(reader_, column);
-    element.reference = Ball(*exact);
-    element.decision = decide_exactly(element.output, format, *exact, options_.tolerance,
-                                      bounds ? &*bounds : nullptr);
-    element.exactly = element.decision.within.is_decided();
-  }
-  for (long bits = 2 * options_.first_precision;
-       !element.decision.within.is_decided() && bits <= options_.largest_precision; bits *= 2) {
-    const PrecisionScope precision(bits);
-    const Row finer(reader_, options_.tolerance, row.head, row.row, row.visible);
-    const auto bounds = finer.bounds(reader_, column);
-    element.reference = finer.result.output[static_cast<std::size_t>(column)];
-    element.decision = decide(element.output, format, element.reference, options_.tolerance,
-                              bounds ? &*bounds : nullptr);
-  }
-}
-
-void RowAuditor::record(const Row& row, std::int64_t column, const Element& element,
-                        AuditTally& tally) const {
-  ++tally.elements;
-  WorstElement worst;
-  worst.index = {batch_, row.head, row.row, column};
-  worst.output = element.output;
-  worst.within = element.decision.within;
-  worst.reference = {element.reference.lower_double(), element.reference.upper_double()};
-  if (element.decision.within.certainly_not()) {
-    tally.add_violation(batch_ * problem_.dimensions.q_heads + row.head, row.row, column);
-    if (element.decision.strength == FailureStrength::proved) ++tally.proved_violations;
-  }
-  if (!element.decision.within.is_decided()) {
-    ++tally.undecided;
-  } else if (element.exactly) {
-    ++tally.decided_exactly;
-  } else {
-    ++tally.decided_by_enclosure;
-  }
-  const bool empty_any = row.visible.empty() && problem_.contract.empty_row != EmptyRow::zero;
-  if (std::isfinite(element.output) && element.reference.is_finite() && !empty_any) {
-    const Ball error = absolute_error(element.output, element.reference);
-    const Ball ulps = ulp_error(element.output, problem_.output->format(), element.reference);
-    worst.absolute_error = {error.lower_double(), error.upper_double()};
-    worst.ulp_error = {ulps.lower_double(), ulps.upper_double()};
-    tally.add_errors(worst.absolute_error, worst.ulp_error, ulps.midpoint_double());
-  }
-  if (!element.decision.within.certainly() || worst.ulp_error.upper > 0) tally.add_worst(worst);
+  AuditedElement element = element_at(row.head, row.row, column);
+  const ReferenceSource source{
+      [&] {
+        return Row(reader_, options_.tolerance, row.head, row.row, row.visible)
+            .enclosed(reader_, column);
+      },
+      [&] { return reader_.rational_output(row.head, row.row, row.visible, column); }};
+  settle(element, row.enclosed(reader_, column), source, options_);
+  add(element, tally);
 }
 
 }  // namespace gqa

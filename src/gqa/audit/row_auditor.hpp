@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gqa/audit/audit.hpp"
+#include "gqa/audit/audited_element.hpp"
 #include "gqa/audit/enclosure.hpp"
 
 namespace gqa {
@@ -21,12 +22,12 @@ class RowAuditor {
 
  private:
   struct Row;
-  struct Element;
-  void audit_empty_row(const Row& row, std::span<const std::int64_t> columns,
+  AuditedElement element_at(std::int64_t head, std::int64_t row, std::int64_t column) const;
+  void add(const AuditedElement& element, AuditTally& tally) const;
+  void audit_empty_row(std::int64_t head, std::int64_t row, std::span<const std::int64_t> columns,
                        AuditTally& tally) const;
+  void settle_mean(AuditedElement& element) const;
   void audit_element(const Row& row, std::int64_t column, AuditTally& tally) const;
-  void refine(const Row& row, std::int64_t column, Element& element) const;
-  void record(const Row& row, std::int64_t column, const Element& element, AuditTally& tally) const;
 
   const AttentionProblem& problem_;
   const AuditOptions& options_;

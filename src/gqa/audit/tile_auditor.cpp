@@ -72,7 +72,10 @@ void TileAuditor::audit_row(const FilterTile& tile, std::size_t r, RowWork& work
                              work.outputs.size());
   work.open_columns.clear();
   if (model_ != nullptr) {
-    work.likely.emplace(*model_->model, problem_.dimensions.key_size, tile, r, plain_);
+    const FloatFormat& format = problem_.output->format();
+    const FormatRounding rounding{model_->model->output_roundoff(format),
+                                  model_->model->output_underflow(format)};
+    work.likely.emplace(*model_->model, problem_.dimensions.key_size, rounding, tile, r, plain_);
   }
   const std::int64_t batch_head = tile.batch * problem_.dimensions.q_heads + row.head;
   for (std::int64_t c = 0; c < columns; ++c) {

@@ -13,12 +13,24 @@ struct Describe {
     return fmt::format("{:.6g} ulp", t.ulps.get_d());
   }
   std::string operator()(const ModelTolerance& t) const {
-    return fmt::format("precision model {}{}", t.model->name,
-                       t.accept_worst_case ? ", worst case accepted" : "");
+    std::string text = fmt::format("precision model {}", t.model->name);
+    if (t.tried.size() > 1) {
+      const std::vector<const PrecisionModel*> tighter(t.tried.begin(), t.tried.end() - 1);
+      text += fmt::format(" (after {})", model_list(tighter));
+    }
+    return text + (t.accept_worst_case ? ", worst case accepted" : "");
   }
 };
 
 }  // namespace
+
+std::string model_list(std::span<const PrecisionModel* const> models) {
+  std::string text;
+  for (const PrecisionModel* model : models) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", model->name);
+  }
+  return text;
+}
 
 std::string describe(const Tolerance& tolerance) {
   return std::visit(Describe{}, tolerance);

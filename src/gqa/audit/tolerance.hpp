@@ -1,8 +1,10 @@
 // How far an output element may be from the exact value.
 #pragma once
 
+#include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "gqa/audit/precision_model.hpp"
 #include "gqa/num/rational.hpp"
@@ -24,11 +26,17 @@ struct UlpTolerance {
 struct ModelTolerance {
   const PrecisionModel* model = nullptr;
   bool accept_worst_case = false;  ///< pass what only the worst case explains
+  /// Where the model was chosen, not named: all that were tried, tight to loose, `model` last.
+  std::vector<const PrecisionModel*> tried = {};
 };
 
 using Tolerance = std::variant<AbsoluteRelativeTolerance, UlpTolerance, ModelTolerance>;
 
-/// "atol 1/100000, rtol 0", "8 ulp", "model f32".
+/// "atol 1/100000, rtol 0", "8 ulp", "precision model f32",
+/// "precision model f16 (after f16-f32)".
 std::string describe(const Tolerance& tolerance);
+
+/// "f16-f32, f16".
+std::string model_list(std::span<const PrecisionModel* const> models);
 
 }  // namespace gqa

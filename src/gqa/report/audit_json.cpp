@@ -30,10 +30,14 @@ struct ToleranceJson {
     return {{"kind", "ulp"}, {"max_ulp", to_text(t.ulps)}};
   }
   ordered_json operator()(const ModelTolerance& t) const {
-    return {{"kind", "model"},
-            {"model", t.model->name},
-            {"lambda", t.model->lambda},
-            {"accept", t.accept_worst_case ? "worst-case" : "likely"}};
+    ordered_json json = {{"kind", "model"},
+                         {"model", t.model->name},
+                         {"lambda", t.model->lambda},
+                         {"accept", t.accept_worst_case ? "worst-case" : "likely"}};
+    // The model was chosen: the last one tried is the one that explains a pass.
+    if (!t.tried.empty()) json["tried"] = ordered_json::array();
+    for (const PrecisionModel* tried : t.tried) json["tried"].push_back(tried->name);
+    return json;
   }
 };
 

@@ -59,6 +59,20 @@ std::string output_text(const OutputAudit& output) {
          violations_text(output.result);
 }
 
+// Which model explains the output, where none was named and the tightest did not: a finding.
+std::string model_line(const AuditCase& entry) {
+  const auto* model = std::get_if<ModelTolerance>(&entry.tolerance);
+  if (model == nullptr || model->tried.size() < 2) return "";
+  if (entry.verdict != Verdict::pass) {
+    return fmt::format("    no precision model for these types explains the output: tried {}\n",
+                       model_list(model->tried));
+  }
+  const std::span<const PrecisionModel* const> tighter(model->tried.data(),
+                                                       model->tried.size() - 1);
+  return fmt::format("    finding: the rounding of {} explains the output, that of {} does not\n",
+                     model->model->name, model_list(tighter));
+}
+
 std::string case_text(const AuditCase& entry) {
   if (!entry.result) {
     return fmt::format("{:<10}{}\n    {} [{}]\n", name(entry.verdict), entry.path, entry.error,
@@ -73,6 +87,7 @@ std::string case_text(const AuditCase& entry) {
   text += fmt::format("    largest certified error {} ulp ({} absolute), mean {} ulp\n",
                       figure(tally.max_ulp_error.upper), figure(tally.max_absolute_error.upper),
                       figure(tally.mean_ulp()));
+  text += model_line(entry);
   if (tally.not_finite_references > 0) {
     text += fmt::format("    {} elements read NaN or infinity: the contract gives no number\n",
                         tally.not_finite_references);
