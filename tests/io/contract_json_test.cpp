@@ -113,7 +113,7 @@ TEST_CASE("contract_json: a value that is not known or breaks a rule is refused 
   CHECK(refusal(R"({"layout": "bhsd"})") == "contract.unknown_value at file: layout");
   CHECK(refusal(R"({"causal_alignment": "bottom"})") ==
         "contract.unknown_value at file: causal_alignment");
-  CHECK(refusal(R"({"empty_row": "mean"})") == "contract.unknown_value at file: empty_row");
+  CHECK(refusal(R"({"empty_row": "average"})") == "contract.unknown_value at file: empty_row");
   CHECK(refusal(R"({"head_map": "explicit"})") == "contract.unknown_value at file: head_map");
   CHECK(refusal(R"({"head_map": [0, -1]})") == "contract.head_map_entry at file: head_map");
   CHECK(refusal(R"({"scale": 0})") == "contract.scale_not_positive at file: scale");
