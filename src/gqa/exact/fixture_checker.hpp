@@ -1,0 +1,54 @@
+// The checks of one fixture, gathered in one report. Private to exact/.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gqa/exact/fixture.hpp"
+
+namespace gqa {
+
+class FixtureChecker {
+ public:
+  explicit FixtureChecker(const Fixture& fixture) : fixture_(fixture) {}
+  FixtureReport run();
+
+ private:
+  using Result = AttentionResult<GmpNumbers>;
+
+  template <class... Args>
+  void fail(fmt::format_string<Args...> text, Args&&... args) {
+    report_.failures.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  // Expectations on the problem itself: fixture_check.cpp.
+  void expect_tensor(const Problem<GmpNumbers>& problem, const Result& result,
+                     const ExpectedTensor& expected, const char* what);
+  void check_weights();
+  void check_head_map();
+  void check_empty_rows();
+  void check_second_engine();
+  void check_floats();
+
+  // Relations to other problems and points: fixture_relations.cpp.
+  void check_pairs();
+  void check_map(const MapComparison& comparison);
+  void check_permutation();
+  void check_pooling();
+  void check_segment();
+
+  const Fixture& fixture_;
+  Result result_;
+  FixtureReport report_;
+};
+
+/// Position of a flat index in a tensor, for messages: "[0, 1, 0, 2]".
+std::string index_text(const Shape& shape, std::size_t index);
+
+/// The same problem in the second engine.
+Problem<BoostNumbers> to_second_engine(const Problem<GmpNumbers>& problem);
+
+}  // namespace gqa
