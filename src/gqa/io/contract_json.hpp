@@ -9,10 +9,10 @@
 namespace gqa {
 
 /// Reads the fields of CONTRACT "As JSON" into `contract`, leaving absent ones as they
-/// are. Numbers may be JSON numbers (taken as the decimal they are written as) or
-/// strings holding exact numbers. A window may be stated in a dialect's word instead, such as
-/// sliding_window; make_problem settles what it and the dialect mean, so that neither the
-/// order of the fields nor of several objects matters.
+/// are. Numbers may be JSON numbers of up to 17 digits (taken as the decimal they are
+/// written as; longer ones are rounded to that) or strings holding exact numbers. A window may be
+/// stated in a dialect's word instead, such as sliding_window; make_problem settles what it and the
+/// dialect mean, so that neither the order of the fields nor of several objects matters.
 ///
 /// Errors: InputError at "`where`: field" with code "contract.unknown_field",
 /// "contract.field_type", "contract.unknown_value", "contract.window_stated_twice", those of
