@@ -13,7 +13,10 @@ namespace gqa::test {
 /// The `count` low bytes of `value`, little-endian.
 inline std::string little_endian(std::uint64_t value, std::size_t count) {
   std::string bytes;
-  for (std::size_t i = 0; i < count; ++i) bytes += static_cast<char>((value >> (8 * i)) & 0xff);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t rest = i < sizeof value ? value >> (8 * i) : 0;
+    bytes += static_cast<char>(rest & 0xff);
+  }
   return bytes;
 }
 
