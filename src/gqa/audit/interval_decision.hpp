@@ -34,8 +34,10 @@ inline double rounded_down(double value) {
 
 /// |output - reference| for |reference - centre| <= radius. All finite.
 inline Interval error_interval(double output, double centre, double radius) {
+  // The distance is rounded before the radius is taken off it: where both nearly cancel,
+  // that rounding is not small against the difference, so it is widened on its own.
   const double distance = std::abs(output - centre);
-  return {rounded_down(distance - radius), rounded_up(distance + radius)};
+  return {rounded_down(rounded_down(distance) - radius), rounded_up(distance + radius)};
 }
 
 /// |reference| for |reference - centre| <= radius.
