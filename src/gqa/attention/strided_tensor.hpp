@@ -32,6 +32,9 @@ class StridedTensor {
   ElementType type() const { return tensor_->type; }
   const FloatFormat& format() const { return *float_format(tensor_->type); }
 
+  /// Elements from one index to the next on each axis of BHSD.
+  const std::array<std::int64_t, 4>& strides() const { return strides_; }
+
   /// Index into the raw tensor of element [b, h, s, d].
   std::size_t index(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t d) const {
     return static_cast<std::size_t>(b * strides_[0] + h * strides_[1] + s * strides_[2] +

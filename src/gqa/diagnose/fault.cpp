@@ -1,0 +1,53 @@
+#include "gqa/diagnose/fault.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gqa {
+namespace {
+
+std::vector<const FaultKind*> collect() {
+  std::vector<const FaultKind*> kinds;
+  for (const auto table : {layout_faults(), length_faults(), head_map_faults(), causal_faults(),
+                           window_faults(), mask_faults(), scale_faults(), softcap_faults(),
+                           bias_faults(), softmax_faults(), merge_faults(), sink_faults()}) {
+    for (const FaultKind& kind : table) kinds.push_back(&kind);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+std::string Fault::describe() const {
+  if (kind->parameters.empty()) return std::string(kind->slug);
+  return fmt::format("{} ({})", kind->slug,
+                     fmt::format(fmt::runtime(kind->parameter_name), parameter));
+}
+
+std::string_view family(const FaultKind& kind) {
+  return kind.slug.substr(0, kind.slug.find('.'));
+}
+
+std::span<const FaultKind* const> fault_kinds() {
+  static const std::vector<const FaultKind*> kinds = collect();
+  return kinds;
+}
+
+const FaultKind* find_fault(std::string_view slug) {
+  const auto kinds = fault_kinds();
+  const auto found =
+      std::ranges::find(kinds, slug, [](const FaultKind* kind) { return kind->slug; });
+  return found == kinds.end() ? nullptr : *found;
+}
+
+std::vector<Fault> all_faults() {
+  std::vector<Fault> faults;
+  for (const FaultKind* kind : fault_kinds()) {
+    if (kind->parameters.empty()) faults.push_back({kind, 0});
+    for (const std::int64_t parameter : kind->parameters) faults.push_back({kind, parameter});
+  }
+  return faults;
+}
+
+}  // namespace gqa

@@ -1,0 +1,69 @@
+// Faults: named edits of what an implementation does with a problem.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gqa/diagnose/behaviour.hpp"
+
+namespace gqa {
+
+/// What an edit did to a behaviour.
+enum class Edit {
+  not_applicable,  ///< the problem has nothing that this fault could get wrong
+  same,            ///< the fault leaves this problem as it is: nothing can tell it apart
+  changed,
+};
+
+/// One kind of fault of the catalogue.
+struct FaultKind {
+  std::string_view slug;       ///< "head_map.tiled"
+  std::string_view sentence;   ///< one sentence: "the KV heads are tiled instead of ..."
+  std::string_view formula;    ///< the wrong formula
+  std::string_view catalogue;  ///< its id there: "H1"
+  /// Edits a behaviour. `parameter` is one of `parameters`.
+  Edit (*apply)(Behaviour& behaviour, std::int64_t parameter);
+  /// What the edit leaves open (a block size), or nothing.
+  std::span<const std::int64_t> parameters = {};
+  std::string_view parameter_name = {};  ///< "block of {} keys"
+};
+
+/// A kind with its parameter.
+struct Fault {
+  const FaultKind* kind = nullptr;
+  std::int64_t parameter = 0;
+
+  Edit apply(Behaviour& behaviour) const { return kind->apply(behaviour, parameter); }
+  /// "merge.lse_base (shard of 4 keys)".
+  std::string describe() const;
+};
+
+/// The part of a slug before the dot.
+std::string_view family(const FaultKind& kind);
+
+/// All kinds, in the order in which edits compose: layouts before lengths before heads before
+/// visibility before scores before the softmax.
+std::span<const FaultKind* const> fault_kinds();
+/// The kind of that slug, or nullptr.
+const FaultKind* find_fault(std::string_view slug);
+/// Every kind with every parameter, in the same order.
+std::vector<Fault> all_faults();
+
+// One table per family, in faults/.
+std::span<const FaultKind> layout_faults();
+std::span<const FaultKind> length_faults();
+std::span<const FaultKind> head_map_faults();
+std::span<const FaultKind> causal_faults();
+std::span<const FaultKind> window_faults();
+std::span<const FaultKind> mask_faults();
+std::span<const FaultKind> scale_faults();
+std::span<const FaultKind> softcap_faults();
+std::span<const FaultKind> bias_faults();
+std::span<const FaultKind> softmax_faults();
+std::span<const FaultKind> merge_faults();
+std::span<const FaultKind> sink_faults();
+
+}  // namespace gqa

@@ -1,0 +1,56 @@
+// Faults of lengths, documents and the past.
+#include <algorithm>
+#include <array>
+
+#include "gqa/diagnose/fault.hpp"
+
+namespace gqa {
+namespace {
+
+Edit apply_capacity(Behaviour& b, std::int64_t) {
+  if (!b.lengths) return Edit::not_applicable;
+  const std::vector<std::int64_t> before = *b.lengths;
+  std::fill(b.lengths->begin(), b.lengths->end(), b.keys());
+  return *b.lengths == before ? Edit::same : Edit::changed;
+}
+Edit apply_one_short(Behaviour& b, std::int64_t) {
+  if (b.documents) return Edit::not_applicable;
+  if (!b.lengths) b.lengths.emplace(static_cast<std::size_t>(b.batch()), b.keys());
+  for (std::int64_t& length : *b.lengths) length = std::max<std::int64_t>(length - 1, 0);
+  return Edit::changed;
+}
+Edit apply_documents_mixed(Behaviour& b, std::int64_t) {
+  if (!b.documents) return Edit::not_applicable;
+  Documents one;
+  one.query_starts = {0, b.queries()};
+  one.key_starts = {0, b.keys()};
+  const bool same = one == *b.documents;
+  b.documents = std::move(one);
+  return same ? Edit::same : Edit::changed;
+}
+Edit apply_past_dropped(Behaviour& b, std::int64_t) {
+  if (!b.past_key || b.past() == 0) return Edit::not_applicable;
+  b.past_key.reset();
+  b.past_value.reset();
+  if (b.lengths) std::fill(b.lengths->begin(), b.lengths->end(), b.keys());
+  return Edit::changed;
+}
+
+constexpr std::array faults{
+    FaultKind{"length.past_dropped", "the past keys are ignored", "keys = the new ones alone", "P7",
+              apply_past_dropped},
+    FaultKind{"length.capacity", "the cache's capacity is taken for its length",
+              "every slot up to the capacity is visible", "P1", apply_capacity},
+    FaultKind{"length.one_short", "the cached length is one short: the newest key is dropped",
+              "L - 1 instead of L", "P2", apply_one_short},
+    FaultKind{"length.documents_mixed", "packed documents attend across their boundaries",
+              "cu_seqlens ignored", "P4", apply_documents_mixed},
+};
+
+}  // namespace
+
+std::span<const FaultKind> length_faults() {
+  return faults;
+}
+
+}  // namespace gqa

@@ -1,0 +1,167 @@
+#include "gqa/diagnose/row_allowance.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gqa {
+namespace {
+
+// The likely bound of a search is this much wider than its formula.
+constexpr double search_factor = 4;
+
+double ulp_of(const FloatFormat& format, double x) {
+  const double least = format.smallest_subnormal();
+  if (!(std::abs(x) > 0) || !std::isfinite(x)) return least;
+  return std::max(std::ldexp(1.0, std::ilogb(x) - format.precision + 1), least);
+}
+
+struct Norms {
+  double query4_squared = 0;         // |q|_4^2
+  std::vector<double> key4_squared;  // |k_j|_4^2 per visible key
+};
+
+Norms norms_of(const Behaviour& b, const RowPlace& place, const std::vector<std::size_t>& keys) {
+  Norms norms;
+  const std::int64_t kv_head = b.key_head[static_cast<std::size_t>(place.head)];
+  const auto fourth = [](double x) { return x * x * x * x; };
+  for (std::int64_t d = 0; d < b.key_size(); ++d) {
+    norms.query4_squared += fourth(b.query.at(place.batch, place.head, place.row, d));
+  }
+  norms.query4_squared = std::sqrt(norms.query4_squared);
+  for (const std::size_t j : keys) {
+    double sum = 0;
+    for (std::int64_t d = 0; d < b.key_size(); ++d) {
+      sum += fourth(b.key_at(place.batch, kv_head, static_cast<std::int64_t>(j), d));
+    }
+    norms.key4_squared.push_back(std::sqrt(sum));
+  }
+  return norms;
+}
+
+class LikelyEstimate {
+ public:
+  LikelyEstimate(const Behaviour& behaviour, const RowPlace& place, const EvaluatedRow<double>& row,
+                 const PrecisionModel& model, const FloatFormat& format)
+      : behaviour_(behaviour), place_(place), row_(row), model_(model), format_(format) {
+    const double scale = behaviour.scale.midpoint_double();
+    const auto dk = static_cast<double>(behaviour.key_size());
+    const Norms norms = norms_of(behaviour, place, row.visible);
+    double largest = row.sink_score.value_or(-std::numeric_limits<double>::infinity());
+    for (const double score : row.scores) largest = std::max(largest, score);
+    const auto square = [](double x) { return x * x; };
+    for (std::size_t k = 0; k < row.scores.size(); ++k) {
+      const double raw = std::max(std::abs(row.raw_scores[k]), std::abs(row.scores[k]));
+      const double away = row.scores[k] - largest;
+      variance_.push_back(square(model.score) * (dk / 6 * square(scale) * norms.query4_squared *
+                                                     norms.key4_squared[k] +
+                                                 dk / 9 * square(raw)) +
+                          square(model.stored_score) / 3 * square(raw) +
+                          square(model.exponential) / 3 * (square(raw) + square(away) + 4));
+      score_mean_ += row.weights[k] * row.scores[k];
+    }
+    for (std::size_t k = 0; k < row.scores.size(); ++k) {
+      score_variance_ += row.weights[k] * square(row.scores[k] - score_mean_);
+    }
+  }
+
+  double operator()(std::int64_t column) const {
+    const auto c = static_cast<std::size_t>(column);
+    const std::int64_t head = behaviour_.value_head[static_cast<std::size_t>(place_.head)];
+    const double output = row_.output[c];
+    double variance = 0;
+    double squares = 0;
+    double value_variance = 0;
+    for (std::size_t k = 0; k < row_.visible.size(); ++k) {
+      const double v = behaviour_.value_at(place_.batch, head,
+                                           static_cast<std::int64_t>(row_.visible[k]), column);
+      const double w = row_.weights[k];
+      variance += w * w * variance_[k] * (v - output) * (v - output);
+      squares += w * w * v * v;
+      value_variance += std::abs(w) * (v - output) * (v - output);
+    }
+    const auto n = static_cast<double>(row_.visible.size());
+    const double ua = model_.accumulation;
+    const double ul = model_.denominator;
+    variance += (model_.weight * model_.weight + ua * ua * (n / 6 + 1)) * squares +
+                (ua * ua + ul * ul) * (n / 9 + 1) * output * output;
+    const double common =
+        (model_.score + model_.exponential) * std::sqrt(std::abs(score_variance_) * value_variance);
+    const double stored = model_.output_roundoff(format_) * std::abs(output);
+    return search_factor * (model_.lambda * std::sqrt(variance) + common + stored +
+                            model_.output_underflow(format_));
+  }
+
+ private:
+  const Behaviour& behaviour_;
+  const RowPlace& place_;
+  const EvaluatedRow<double>& row_;
+  const PrecisionModel& model_;
+  const FloatFormat& format_;
+  std::vector<double> variance_;
+  double score_mean_ = 0;
+  double score_variance_ = 0;
+};
+
+double stated_allowance(const Tolerance& tolerance, const FloatFormat& format, double output) {
+  if (const auto* stated = std::get_if<AbsoluteRelativeTolerance>(&tolerance)) {
+    return stated->absolute.get_d() + stated->relative.get_d() * std::abs(output);
+  }
+  return std::get<UlpTolerance>(tolerance).ulps.get_d() * ulp_of(format, output);
+}
+
+}  // namespace
+
+std::vector<double> estimated_allowance(const Behaviour& behaviour, const RowPlace& place,
+                                        const EvaluatedRow<double>& row, const Tolerance& tolerance,
+                                        const FloatFormat& format) {
+  std::vector<double> allowance(row.output.size());
+  const auto* model = std::get_if<ModelTolerance>(&tolerance);
+  std::optional<LikelyEstimate> likely;
+  if (model != nullptr) likely.emplace(behaviour, place, row, *model->model, format);
+  for (std::size_t c = 0; c < allowance.size(); ++c) {
+    allowance[c] = likely ? (*likely)(static_cast<std::int64_t>(c))
+                          : stated_allowance(tolerance, format, row.output[c]);
+    // What binary64 evaluation itself may be off.
+    allowance[c] += 1e-12 * std::abs(row.output[c]);
+    if (!row.slack.empty()) allowance[c] += row.slack[c];
+  }
+  return allowance;
+}
+
+RowRounding rounding_of(const Behaviour& behaviour, const RowPlace& place,
+                        const EvaluatedRow<Ball>& row, const FloatFormat& format) {
+  const auto norms = [](const std::vector<Ball>& x, Ball& norm2, Ball& norm4_squared) {
+    Ball fourth;
+    for (const Ball& t : x) fourth += t * t * t * t;
+    norm2 = sqrt(dot(x.data(), x.data(), x.size()));
+    norm4_squared = sqrt(fourth);
+  };
+  RowRounding rounding;
+  rounding.key_size = behaviour.key_size();
+  rounding.visible = static_cast<std::int64_t>(row.visible.size());
+  rounding.scale = behaviour.scale;
+  rounding.output_format = &format;
+  rounding.plain = behaviour.contract.softcap == 0 && !behaviour.bias && !behaviour.slopes &&
+                   behaviour.mask_use == MaskUse::hide;
+  std::vector<Ball> vector;
+  for (std::int64_t d = 0; d < behaviour.key_size(); ++d) {
+    vector.emplace_back(behaviour.query.at(place.batch, place.head, place.row, d));
+  }
+  norms(vector, rounding.query_norm2, rounding.query_norm4_squared);
+  const std::int64_t kv_head = behaviour.key_head[static_cast<std::size_t>(place.head)];
+  for (const std::size_t j : row.visible) {
+    vector.clear();
+    for (std::int64_t d = 0; d < behaviour.key_size(); ++d) {
+      vector.emplace_back(behaviour.key_at(place.batch, kv_head, static_cast<std::int64_t>(j), d));
+    }
+    norms(vector, rounding.key_norm2.emplace_back(), rounding.key_norm4_squared.emplace_back());
+  }
+  rounding.raw_scores = row.raw_scores;
+  rounding.scores = row.scores;
+  rounding.weights = row.weights;
+  rounding.sink_score = row.sink_score;
+  rounding.sink_weight = row.sink_weight;
+  return rounding;
+}
+
+}  // namespace gqa

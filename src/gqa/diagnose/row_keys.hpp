@@ -1,0 +1,33 @@
+// Which keys a row sees under a behaviour, and why it does not see the others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gqa/diagnose/behaviour.hpp"
+
+namespace gqa {
+
+/// The keys of one row.
+struct RowKeys {
+  std::int64_t position = 0;  ///< of the row on the key axis, in the document's own count
+  std::int64_t begin = 0;     ///< keys [begin, end) are the document's, up to its length
+  std::int64_t end = 0;
+  std::vector<std::size_t> visible;  ///< that take part in the softmax, ascending
+  std::vector<char> filled;          ///< per entry of `visible`: hidden by a rule, but not left out
+  std::vector<std::size_t> once_hidden;  ///< of an empty row: hidden by range or mask, not both
+};
+
+RowKeys keys_of_row(const Behaviour& behaviour, std::int64_t batch, std::int64_t head,
+                    std::int64_t row);
+
+/// Does the mask allow this key, and what does a boolean mask add where it is a bias?
+bool mask_allows(const Behaviour& behaviour, std::int64_t batch, std::int64_t head,
+                 std::int64_t row, std::int64_t key);
+
+/// The mask's finite part at this place, 0 without one.
+double mask_bias(const Behaviour& behaviour, std::int64_t batch, std::int64_t head,
+                 std::int64_t row, std::int64_t key);
+
+}  // namespace gqa

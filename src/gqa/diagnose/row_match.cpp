@@ -1,0 +1,107 @@
+#include "gqa/diagnose/row_match.hpp"
+
+#include <cmath>
+
+#include "gqa/audit/verdict.hpp"
+
+namespace gqa {
+namespace {
+
+// Where the behaviour has what the declared one has at `place`.
+RowPlace walked(const Behaviour& behaviour, RowPlace place) {
+  if (behaviour.axes_swapped) std::swap(place.head, place.row);
+  return place;
+}
+
+bool holds(double output, double expected, bool is_nan, double allowed) {
+  if (is_nan || std::isnan(output)) return is_nan && std::isnan(output);
+  if (!std::isfinite(output)) return output == expected;
+  return std::abs(output - expected) <= allowed;
+}
+
+}  // namespace
+
+DiagnosisCase make_diagnosis_case(const ProblemTensors& tensors, const Contract& contract,
+                                  const Tolerance& tolerance) {
+  DiagnosisCase result;
+  const PrecisionScope precision(128);
+  result.declared = behaviour_of(tensors, contract);
+  result.tolerance = tolerance;
+  result.format = float_format(tensors.output->type);
+  return result;
+}
+
+double recorded(const Behaviour& behaviour, const RowPlace& place, std::int64_t column) {
+  return behaviour.output.at(place.batch, place.head, place.row, column);
+}
+
+bool matches_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
+                     const RowPlace& declared_place) {
+  const RowPlace place = walked(behaviour, declared_place);
+  const EvaluatedRow<double> row =
+      evaluate_row<double>(behaviour, place.batch, place.head, place.row);
+  if (row.anything) return true;
+  const std::vector<double> allowed =
+      estimated_allowance(behaviour, place, row, problem.tolerance, *problem.format);
+  for (std::size_t c = 0; c < row.output.size(); ++c) {
+    const double output = recorded(behaviour, place, static_cast<std::int64_t>(c));
+    if (!holds(output, row.output[c], row.is_nan[c] != 0, allowed[c])) return false;
+  }
+  return true;
+}
+
+Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour,
+                  const RowPlace& declared_place) {
+  const RowPlace place = walked(behaviour, declared_place);
+  const PrecisionScope precision(128);
+  const EvaluatedRow<Ball> row = evaluate_row<Ball>(behaviour, place.batch, place.head, place.row);
+  if (row.anything) return Uncertain::yes();
+  const RowRounding rounding = rounding_of(behaviour, place, row, *problem.format);
+  const auto* model = std::get_if<ModelTolerance>(&problem.tolerance);
+  std::optional<RoundingBound> bound;
+  if (model != nullptr && !row.visible.empty()) bound.emplace(*model->model, rounding);
+  const std::int64_t value_head = behaviour.value_head[static_cast<std::size_t>(place.head)];
+  Uncertain all = Uncertain::yes();
+  for (std::size_t c = 0; c < row.output.size(); ++c) {
+    const auto column = static_cast<std::int64_t>(c);
+    const double output = recorded(behaviour, place, column);
+    if (row.is_nan[c] != 0 || std::isnan(output)) {
+      all = all & Uncertain::from(row.is_nan[c] != 0 && std::isnan(output));
+      continue;
+    }
+    std::vector<Ball> values;
+    for (const std::size_t j : row.visible) {
+      values.emplace_back(
+          behaviour.value_at(place.batch, value_head, static_cast<std::int64_t>(j), column));
+    }
+    std::vector<const Ball*> pointers;
+    for (const Ball& value : values) pointers.push_back(&value);
+    RoundingBounds bounds;
+    if (bound) bounds = bound->column(pointers, row.output[c]);
+    if (!row.slack.empty()) {
+      bounds.likely += Ball(row.slack[c]);
+      bounds.worst += Ball(row.slack[c]);
+    }
+    all = all & decide(output, *problem.format, row.output[c], problem.tolerance, &bounds).within;
+    if (all.certainly_not()) break;
+  }
+  return all;
+}
+
+bool same_row(const DiagnosisCase& problem, const Behaviour& left, const Behaviour& right,
+              const RowPlace& declared_place) {
+  const RowPlace left_place = walked(left, declared_place);
+  const RowPlace right_place = walked(right, declared_place);
+  const auto a = evaluate_row<double>(left, left_place.batch, left_place.head, left_place.row);
+  const auto b = evaluate_row<double>(right, right_place.batch, right_place.head, right_place.row);
+  if (a.anything || b.anything) return a.anything == b.anything;
+  const auto allowed = estimated_allowance(left, left_place, a, problem.tolerance, *problem.format);
+  for (std::size_t c = 0; c < a.output.size(); ++c) {
+    if (a.is_nan[c] != b.is_nan[c]) return false;
+    if (a.is_nan[c] != 0) continue;
+    if (!(std::abs(a.output[c] - b.output[c]) <= allowed[c])) return false;
+  }
+  return true;
+}
+
+}  // namespace gqa

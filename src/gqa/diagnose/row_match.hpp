@@ -1,0 +1,36 @@
+// Does a recorded row hold what a behaviour gives?
+#pragma once
+
+#include "gqa/diagnose/row_allowance.hpp"
+#include "gqa/num/uncertain.hpp"
+
+namespace gqa {
+
+/// One recorded problem under diagnosis.
+struct DiagnosisCase {
+  Behaviour declared;
+  Tolerance tolerance;
+  const FloatFormat* format = nullptr;  ///< of the output
+};
+
+/// A case from tensors that passed make_problem; `output` must be there.
+/// Errors: those of behaviour_of.
+DiagnosisCase make_diagnosis_case(const ProblemTensors& tensors, const Contract& contract,
+                                  const Tolerance& tolerance);
+
+/// In binary64, with a margin: false only if the row is certainly not explained, as far as
+/// binary64 can tell.
+bool matches_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
+                     const RowPlace& place);
+
+/// By enclosures and the tolerance's own bounds.
+Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour, const RowPlace& place);
+
+/// Do two behaviours give the same row, as far as the tolerance can see?
+bool same_row(const DiagnosisCase& problem, const Behaviour& left, const Behaviour& right,
+              const RowPlace& place);
+
+/// The recorded element [place, column] as the behaviour walks the output.
+double recorded(const Behaviour& behaviour, const RowPlace& place, std::int64_t column);
+
+}  // namespace gqa
