@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "gqa/attention/attention_problem.hpp"
@@ -83,6 +84,8 @@ struct Behaviour {
   bool offset_without_past = false;
   bool causal_only_square = false;
   std::int64_t causal_row_divisor = 1;
+  /// Instead of causal and window: keys p + first to p + second, measured from the data.
+  std::optional<std::pair<std::int64_t, std::int64_t>> range_override;
   std::int64_t first_block = 0;  ///< keys below this are visible whatever causal and window say
   std::vector<char> first_half_only;  ///< [Hq] or empty: heads that see keys below ceil(N / 2)
   MaskUse mask_use = MaskUse::hide;

@@ -73,6 +73,7 @@ class Search {
       }
       if (!result.explanations.empty()) break;
     }
+    prefer_named(result.explanations);
     return result;
   }
 
@@ -165,6 +166,15 @@ class Search {
       }
     }
     return explanation;
+  }
+
+  // What the catalogue names needs no measurement beside it.
+  static void prefer_named(std::vector<Explanation>& explanations) {
+    const auto is_measured = [](const Explanation& explanation) {
+      return std::ranges::any_of(explanation.faults,
+                                 [](const Fault& fault) { return bool(fault.measured); });
+    };
+    if (!std::ranges::all_of(explanations, is_measured)) std::erase_if(explanations, is_measured);
   }
 
   // One explanation for each set of slugs: the first parameter stands for those that agree.

@@ -17,9 +17,24 @@ std::vector<const FaultKind*> collect() {
   return kinds;
 }
 
+// A measured kind edits nothing by itself: Fault::measured does.
+Edit apply_nothing(Behaviour&, std::int64_t) {
+  return Edit::not_applicable;
+}
+
 }  // namespace
 
+const FaultKind measured_head_map{"head_map.other",
+                                  "another head map than the declared one fits every head",
+                                  "kv(h) as listed", "-", apply_nothing};
+const FaultKind measured_scale{"scale.other", "another scale than the declared one fits",
+                               "s = scale' q.k", "-", apply_nothing};
+const FaultKind measured_range{"visibility.other",
+                               "another range of keys than the declared one fits",
+                               "keys from p + first to p + last", "-", apply_nothing};
+
 std::string Fault::describe() const {
+  if (!measurement.empty()) return fmt::format("{} ({})", kind->slug, measurement);
   if (kind->parameters.empty()) return std::string(kind->slug);
   return fmt::format("{} ({})", kind->slug,
                      fmt::format(fmt::runtime(kind->parameter_name), parameter));

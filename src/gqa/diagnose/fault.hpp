@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,11 +36,22 @@ struct FaultKind {
 struct Fault {
   const FaultKind* kind = nullptr;
   std::int64_t parameter = 0;
+  /// What was measured from the data, where `kind` is one of measured_kinds: the edit, and
+  /// what it says ("0,0,1,0").
+  std::function<Edit(Behaviour&)> measured = {};
+  std::string measurement = {};
 
-  Edit apply(Behaviour& behaviour) const { return kind->apply(behaviour, parameter); }
-  /// "merge.lse_base (shard of 4 keys)".
+  Edit apply(Behaviour& behaviour) const {
+    return measured ? measured(behaviour) : kind->apply(behaviour, parameter);
+  }
+  /// "merge.lse_base (shards of 4 keys)", "head_map.other (0,0,1,0)".
   std::string describe() const;
 };
+
+/// Kinds for what no list holds: a head map, a scale, a range of visible keys read off the data.
+extern const FaultKind measured_head_map;
+extern const FaultKind measured_scale;
+extern const FaultKind measured_range;
 
 /// The part of a slug before the dot.
 std::string_view family(const FaultKind& kind);

@@ -55,6 +55,10 @@ std::int64_t offset_of(const Behaviour& behaviour, const Extent& extent) {
 bool range_allows(const Behaviour& behaviour, const Extent& extent, std::int64_t position,
                   std::int64_t j) {
   if (j < behaviour.first_block) return true;
+  if (behaviour.range_override) {
+    const auto& [first, last] = *behaviour.range_override;
+    return position + first <= j && j <= position + last;
+  }
   const Contract& contract = behaviour.contract;
   const bool causal =
       contract.causal && (!behaviour.causal_only_square || behaviour.queries() == behaviour.keys());

@@ -1,0 +1,41 @@
+// The name of what went wrong, or what could be learnt about it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gqa/diagnose/explanation_search.hpp"
+
+namespace gqa {
+
+enum class DiagnosisStatus {
+  none,         ///< the declared contract holds: nothing to explain
+  named,        ///< at least one small set of faults explains every row
+  unexplained,  ///< none does
+};
+std::string_view name(DiagnosisStatus status);
+
+/// The diagnosis of one audited output, or of several outputs of one implementation.
+struct Diagnosis {
+  DiagnosisStatus status = DiagnosisStatus::none;
+  std::vector<Explanation> explanations;  ///< all of the smallest size
+  Tolerance tolerance;                    ///< under which they explain
+  /// Pairs that these inputs cannot tell apart: "contract" or an explanation, and a fault.
+  std::vector<std::pair<std::string, std::string>> inseparable;
+  std::vector<std::string> measurements;  ///< of what is unexplained, in words
+  std::int64_t candidates = 0;            ///< sets of faults that were tried
+  bool cut_short = false;                 ///< not every set could be tried
+};
+
+/// Names what the cases, outputs of one implementation that violate their contract, have in
+/// common. Each case is tried under its own tolerance.
+Diagnosis diagnose(std::span<const DiagnosisCase> cases, const SearchOptions& options = {});
+
+/// The faults that leave every row of a case as `behaviour` has it, as far as the tolerance
+/// can see: what a pass of these inputs does not exclude. A fault whose rows cannot all be
+/// asked within `largest_keys` visible keys is left out.
+std::vector<std::string> indistinguishable_faults(const DiagnosisCase& problem,
+                                                  const Behaviour& behaviour,
+                                                  std::int64_t largest_keys = 2'000'000);
+
+}  // namespace gqa
