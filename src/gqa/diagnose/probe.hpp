@@ -1,0 +1,28 @@
+// Probes: small problems on which right and wrong implementations differ by far more than
+// rounding.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gqa/attention/attention_problem.hpp"
+
+namespace gqa {
+
+/// One problem to be put before an implementation. Every operand is an integer or a dyadic
+/// number that float8 e4m3fn holds, so that all element types get the same numbers.
+struct Probe {
+  std::string name;        ///< "causal_chunk"
+  std::string reads;       ///< what it tells apart, in words
+  ProblemTensors tensors;  ///< without output
+  Contract contract;
+  std::int64_t key_row_stride_factor = 1;  ///< key rows this many widths apart
+};
+
+/// All probes in one element type (masks are boolean, lengths int64, slopes binary32).
+/// At most 64, so that an identification is at most 64 kernel calls.
+std::vector<Probe> probes(ElementType type);
+
+}  // namespace gqa
