@@ -154,7 +154,7 @@ enum gqa_kernel_feature {
   GQA_FEATURE_MIXED_TYPES = 1 << 15 /* key, value or output in another type than query */
 };
 
-struct gqa_kernel_capabilities {
+struct gqa_kernel_info {
   uint32_t struct_size;   /* set by the caller; the kernel writes only what lies within */
   uint32_t abi_version;   /* GQA_KERNEL_ABI_VERSION that the kernel was built with */
   char name[64];          /* ends with a zero byte */
@@ -169,8 +169,8 @@ struct gqa_kernel_capabilities {
 
 /* The functions of the shared object. */
 
-/* Fills *capabilities, which the caller has zeroed but for struct_size. Returns GQA_KERNEL_OK. */
-GQA_KERNEL_API int gqa_kernel_capabilities(struct gqa_kernel_capabilities* capabilities);
+/* Fills *info, which the caller has zeroed but for struct_size. Returns GQA_KERNEL_OK. */
+GQA_KERNEL_API int gqa_kernel_capabilities(struct gqa_kernel_info* info);
 
 /* Writes problem->output. Returns GQA_KERNEL_OK, GQA_KERNEL_UNSUPPORTED, or an error. */
 GQA_KERNEL_API int gqa_kernel_run(const struct gqa_kernel_problem* problem);
