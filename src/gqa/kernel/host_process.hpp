@@ -1,0 +1,47 @@
+// The process of one kernel: started, spoken to, ended.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+
+#include "gqa/kernel/host.hpp"
+#include "gqa/kernel/host_protocol.hpp"
+
+namespace gqa {
+
+using KernelDeadline = std::chrono::steady_clock::time_point;
+
+/// The moment `seconds` from now.
+KernelDeadline deadline_in(double seconds);
+
+/// gqaverify-kernel-host with its own process group; ended with this object at the latest.
+class HostProcess {
+ public:
+  /// `memory` is the descriptor of the shared memory.
+  /// Errors: InputError "kernel.host_not_found" at the program if it cannot be started.
+  HostProcess(const std::filesystem::path& program, const std::filesystem::path& library,
+              int memory, const KernelLimits& limits);
+  ~HostProcess();
+  HostProcess(const HostProcess&) = delete;
+  HostProcess& operator=(const HostProcess&) = delete;
+
+  /// False if the process has ended.
+  bool send(const host_protocol::Request& request);
+
+  enum class Received { reply, ended, late };
+  Received receive(host_protocol::Reply& reply, KernelDeadline deadline);
+
+  /// The status of waitpid once the process has ended; nullopt if it has not by the deadline.
+  std::optional<int> wait(KernelDeadline deadline);
+  /// Ends it and all that it started.
+  void kill();
+
+ private:
+  pid_t process_ = -1;
+  int control_ = -1;
+};
+
+}  // namespace gqa

@@ -1,0 +1,46 @@
+#include "gqa/kernel/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "gqa/error.hpp"
+
+namespace gqa {
+namespace {
+
+[[noreturn]] void refuse(int error) {
+  throw InputError("kernel.shared_memory", "memory", std::generic_category().message(error));
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory() {
+  const int low = memfd_create("gqaverify-kernel", MFD_CLOEXEC);
+  if (low < 0) refuse(errno);
+  // Above the small numbers that a child's descriptors are moved to.
+  descriptor_ = fcntl(low, F_DUPFD_CLOEXEC, 10);
+  const int error = errno;
+  close(low);
+  if (descriptor_ < 0) refuse(error);
+}
+
+SharedMemory::~SharedMemory() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void SharedMemory::reserve(std::uint64_t bytes) {
+  if (bytes <= bytes_) return;
+  if (ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) refuse(errno);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+  if (memory == MAP_FAILED) refuse(errno);
+  if (data_ != nullptr) munmap(data_, bytes_);
+  data_ = static_cast<std::byte*>(memory);
+  bytes_ = bytes;
+}
+
+}  // namespace gqa
