@@ -80,6 +80,7 @@ struct Behaviour {
   Contract contract;  ///< causal, alignment, window, softcap, scale as declared
   std::optional<std::vector<std::int64_t>> lengths;
   std::optional<Documents> documents;
+  std::int64_t length_shortfall = 0;  ///< lengths are this much short, for offsets too
   bool clamp_offset = false;
   bool offset_without_past = false;
   bool causal_only_square = false;

@@ -12,12 +12,18 @@
 namespace gqa {
 namespace {
 
-constexpr std::int64_t measured_rows = 2000;
+// Rows that are looked at one by one, by enclosures.
+constexpr std::int64_t measured_keys = 50'000;
 
 std::vector<RowPlace> wrong_places(const DiagnosisCase& problem) {
   std::vector<RowPlace> wrong;
-  for (const RowPlace& place : places_of(problem.declared, measured_rows)) {
-    if (!matches_roughly(problem, problem.declared, place)) wrong.push_back(place);
+  const std::int64_t keys = std::max<std::int64_t>(problem.declared.keys(), 1);
+  for (const RowPlace& place :
+       places_of(problem.declared, std::max<std::int64_t>(measured_keys / keys, 16))) {
+    if (!matches_roughly(problem, problem.declared, place) ||
+        matches(problem, problem.declared, place).certainly_not()) {
+      wrong.push_back(place);
+    }
   }
   return wrong;
 }

@@ -61,6 +61,10 @@ class RowEvaluator {
       for (const std::size_t j : keys) sum += T(value(static_cast<std::int64_t>(j), c));
       result_.output[c] = T(sum / T(static_cast<double>(keys.size())));
     }
+    result_.visible = keys;
+    result_.raw_scores.assign(keys.size(), T(0));
+    result_.scores = result_.raw_scores;
+    result_.weights.assign(keys.size(), T(T(1) / T(static_cast<double>(keys.size()))));
   }
 
   void empty_row() {
@@ -94,7 +98,8 @@ class RowEvaluator {
 
   void ordinary_row() {
     const Scores<T> scores = ScoreReader<T>(behaviour_, batch_, head_, row_).of(keys_);
-    WeightInput<T> input{keys_.visible, scores.final, scores.dropped, std::nullopt};
+    WeightInput<T> input{keys_.visible, static_cast<std::size_t>(keys_.begin), scores.final,
+                         scores.dropped, std::nullopt};
     if (const auto logit = sink_logit()) input.sink = T(*logit);
     Weights<T> weights = weights_of(input);
     if (spoilt_by_arithmetic(scores, input)) all_nan();
@@ -152,7 +157,8 @@ class RowEvaluator {
       return true;
     }
     const std::int64_t tile = behaviour_.overflow.sink_tile;
-    return tile > 0 && input.sink && keys_.visible.front() >= static_cast<std::size_t>(tile);
+    const auto first = static_cast<std::int64_t>(keys_.visible.front());
+    return tile > 0 && input.sink && first - keys_.begin >= tile;
   }
 
   void sum_values(const Weights<T>& weights) {
@@ -161,6 +167,7 @@ class RowEvaluator {
       T sum = behaviour_.running_sum != nullptr ? narrow_sum(weights, c) : plain_sum(weights, c);
       if (behaviour_.sink_has_value && weights.sink) sum += T(*weights.sink * T(value(0, c)));
       result_.output[c] = T(sum * factor);
+      if (std::isnan(middle(result_.output[c]))) result_.is_nan[c] = 1;
     }
   }
 

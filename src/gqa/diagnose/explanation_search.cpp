@@ -16,11 +16,17 @@ struct Witnesses {
   std::vector<RowPlace> right;
 };
 
-Witnesses witnesses_of(const DiagnosisCase& problem, std::int64_t limit) {
+Witnesses witnesses_of(const DiagnosisCase& problem, const SearchOptions& options,
+                       std::int64_t limit) {
   const std::vector<RowPlace> places = places_of(problem.declared, limit);
+  const std::int64_t keys = static_cast<std::int64_t>(places.size()) * problem.declared.keys();
+  const bool enclose = keys <= options.largest_enclosed_keys;
   std::vector<char> right(places.size());
   tbb::parallel_for(std::size_t{0}, places.size(), [&](std::size_t i) {
-    right[i] = matches_roughly(problem, problem.declared, places[i]) ? 1 : 0;
+    right[i] = matches_roughly(problem, problem.declared, places[i]) &&
+                       (!enclose || !matches(problem, problem.declared, places[i]).certainly_not())
+                   ? 1
+                   : 0;
   });
   Witnesses witnesses;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -52,7 +58,9 @@ class Search {
       : cases_(cases), options_(options) {
     const std::int64_t limit =
         std::max<std::int64_t>(options.largest_rows / static_cast<std::int64_t>(cases.size()), 64);
-    for (const DiagnosisCase& problem : cases) witnesses_.push_back(witnesses_of(problem, limit));
+    for (const DiagnosisCase& problem : cases) {
+      witnesses_.push_back(witnesses_of(problem, options, limit));
+    }
   }
 
   SearchResult run(std::span<const Fault> extra) {

@@ -33,7 +33,8 @@ Norms norms_of(const Behaviour& b, const RowPlace& place, const std::vector<std:
     for (std::int64_t d = 0; d < b.key_size(); ++d) {
       sum += fourth(b.key_at(place.batch, kv_head, static_cast<std::int64_t>(j), d));
     }
-    norms.key4_squared.push_back(std::sqrt(sum));
+    // A filled slot may hold anything; its score was not made from it.
+    norms.key4_squared.push_back(std::isfinite(sum) ? std::sqrt(sum) : 0);
   }
   return norms;
 }
@@ -154,6 +155,7 @@ RowRounding rounding_of(const Behaviour& behaviour, const RowPlace& place,
     for (std::int64_t d = 0; d < behaviour.key_size(); ++d) {
       vector.emplace_back(behaviour.key_at(place.batch, kv_head, static_cast<std::int64_t>(j), d));
     }
+    if (!std::ranges::all_of(vector, &Ball::is_finite)) std::ranges::fill(vector, Ball(0));
     norms(vector, rounding.key_norm2.emplace_back(), rounding.key_norm4_squared.emplace_back());
   }
   rounding.raw_scores = row.raw_scores;

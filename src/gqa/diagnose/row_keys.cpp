@@ -16,7 +16,7 @@ struct Extent {
   bool lengths_given = false;
 };
 
-Extent extent_of(const Behaviour& behaviour, std::int64_t batch, std::int64_t row) {
+Extent whole_extent_of(const Behaviour& behaviour, std::int64_t batch, std::int64_t row) {
   if (behaviour.documents) {
     const auto& starts = behaviour.documents->query_starts;
     const auto& keys = behaviour.documents->key_starts;
@@ -28,6 +28,12 @@ Extent extent_of(const Behaviour& behaviour, std::int64_t batch, std::int64_t ro
   const std::int64_t length =
       given ? (*behaviour.lengths)[static_cast<std::size_t>(batch)] : behaviour.keys();
   return {row, behaviour.queries(), 0, length, given};
+}
+
+Extent extent_of(const Behaviour& behaviour, std::int64_t batch, std::int64_t row) {
+  Extent extent = whole_extent_of(behaviour, batch, row);
+  extent.length = std::max<std::int64_t>(extent.length - behaviour.length_shortfall, 0);
+  return extent;
 }
 
 std::int64_t offset_of(const Behaviour& behaviour, const Extent& extent) {
@@ -68,10 +74,11 @@ bool range_allows(const Behaviour& behaviour, const Extent& extent, std::int64_t
   return contract.window.right < 0 || j <= position + contract.window.right;
 }
 
-bool half_allows(const Behaviour& behaviour, std::int64_t head, std::int64_t key) {
+bool half_allows(const Behaviour& behaviour, const Extent& extent, std::int64_t head,
+                 std::int64_t j) {
   if (behaviour.first_half_only.empty()) return true;
-  return behaviour.first_half_only[static_cast<std::size_t>(head)] == 0 ||
-         key < (behaviour.keys() + 1) / 2;
+  const std::int64_t keys = behaviour.documents ? extent.length : behaviour.keys();
+  return behaviour.first_half_only[static_cast<std::size_t>(head)] == 0 || j < (keys + 1) / 2;
 }
 
 }  // namespace
@@ -104,7 +111,7 @@ RowKeys keys_of_row(const Behaviour& behaviour, std::int64_t batch, std::int64_t
   keys.end = extent.begin + extent.length;
   for (std::int64_t key = keys.begin; key < keys.end; ++key) {
     const bool in_range = range_allows(behaviour, extent, keys.position, key - extent.begin) &&
-                          half_allows(behaviour, head, key);
+                          half_allows(behaviour, extent, head, key - extent.begin);
     const bool in_mask = behaviour.mask_use == MaskUse::added_as_bias ||
                          mask_allows(behaviour, batch, head, row, key);
     const bool filled = behaviour.softcap_after_mask

@@ -22,6 +22,7 @@ struct Weights {
 template <class T>
 struct WeightInput {
   std::span<const std::size_t> keys;
+  std::size_t begin = 0;  ///< what block boundaries count from
   std::span<const T> scores;
   std::span<const char> dropped;
   std::optional<T> sink;
@@ -64,12 +65,13 @@ Weights<T> whole_weights(const WeightInput<T>& input) {
 
 /// Positions in `keys` of every block [b * size, (b + 1) * size) of key indices, in order.
 inline std::vector<std::pair<std::size_t, std::size_t>> blocks_of(std::span<const std::size_t> keys,
+                                                                  std::size_t start,
                                                                   std::int64_t size) {
   std::vector<std::pair<std::size_t, std::size_t>> blocks;
   const auto block = static_cast<std::size_t>(size);
   for (std::size_t k = 0; k < keys.size();) {
     std::size_t end = k + 1;
-    while (end < keys.size() && keys[end] / block == keys[k] / block) ++end;
+    while (end < keys.size() && (keys[end] - start) / block == (keys[k] - start) / block) ++end;
     blocks.emplace_back(k, end);
     k = end;
   }
@@ -83,7 +85,7 @@ Weights<T> unrescaled_weights(const WeightInput<T>& input, std::int64_t block, b
   Weights<T> weights;
   weights.of_keys.assign(input.scores.size(), T(0));
   std::optional<T> maximum;
-  for (const auto& [begin, end] : blocks_of(input.keys, block)) {
+  for (const auto& [begin, end] : blocks_of(input.keys, input.begin, block)) {
     std::optional<T> next = maximum;
     for (std::size_t k = begin; k < end; ++k) {
       if (!next || middle(*next) < middle(input.scores[k])) next = input.scores[k];
@@ -116,11 +118,12 @@ Weights<T> merged_weights(const WeightInput<T>& input, std::int64_t shard, bool 
   Weights<T> weights;
   weights.of_keys.assign(input.scores.size(), T(0));
   std::vector<T> merge_scores;  // what the merge takes exp of
-  const auto shards = blocks_of(input.keys, shard);
+  const auto shards = blocks_of(input.keys, input.begin, shard);
   for (const auto& [begin, end] : shards) {
-    WeightInput<T> part{
-        input.keys.subspan(begin, end - begin), input.scores.subspan(begin, end - begin),
-        input.dropped.subspan(begin, end - begin), begin == 0 ? input.sink : std::nullopt};
+    WeightInput<T> part{input.keys.subspan(begin, end - begin), input.begin,
+                        input.scores.subspan(begin, end - begin),
+                        input.dropped.subspan(begin, end - begin),
+                        begin == 0 ? input.sink : std::nullopt};
     const Weights<T> own = whole_weights(part);
     std::copy(own.of_keys.begin(), own.of_keys.end(),
               weights.of_keys.begin() + static_cast<std::ptrdiff_t>(begin));
@@ -132,7 +135,7 @@ Weights<T> merged_weights(const WeightInput<T>& input, std::int64_t shard, bool 
     merge_scores.push_back(T((largest + log(sum)) / log(T(2))));
   }
   const std::vector<char> none(shards.size(), 0);
-  WeightInput<T> merge{{}, merge_scores, none, std::nullopt};
+  WeightInput<T> merge{{}, 0, merge_scores, none, std::nullopt};
   std::vector<T> factors = whole_weights(merge).of_keys;
   if (unweighted) factors.assign(shards.size(), T(T(1) / T(static_cast<double>(shards.size()))));
   for (std::size_t n = 0; n < shards.size(); ++n) {

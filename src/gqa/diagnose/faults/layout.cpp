@@ -75,15 +75,15 @@ Edit apply_batch_stride(Behaviour& b, std::int64_t) {
 }
 
 Edit apply_value_strides_of_key(Behaviour& b, std::int64_t) {
-  if (b.key_row_stride_factor <= 1) return Edit::not_applicable;
-  const std::int64_t row = b.key.width * b.key_row_stride_factor;
-  for (std::int64_t h = 0; h < b.value.head_count(); ++h) {
-    HeadRows& head = b.value.heads[static_cast<std::size_t>(h)];
-    head.row_stride = row;
-    head.offset = h * b.value.rows * row;
-    head.batch_stride = b.value.head_count() * b.value.rows * row;
+  const std::int64_t factor = b.key_row_stride_factor;
+  for (std::size_t h = 0; h < b.value.heads.size(); ++h) {
+    const HeadRows& key = b.key.heads[h];
+    HeadRows& value = b.value.heads[h];
+    value.offset = key.offset * factor;
+    value.row_stride = key.row_stride * factor;
+    value.batch_stride = key.batch_stride * factor;
   }
-  return Edit::changed;
+  return factor == 1 && b.key.width == b.value.width ? Edit::same : Edit::changed;
 }
 
 Edit apply_head_size_fixed(Behaviour& b, std::int64_t) {
@@ -94,7 +94,7 @@ Edit apply_head_size_fixed(Behaviour& b, std::int64_t) {
 }
 
 bool is_fusible(const Behaviour& b) {
-  return b.key.width == b.value.width && b.query.rows == b.key.rows && !b.past_key &&
+  return b.key.width == b.value.width && b.query.rows == b.key.rows &&
          b.group() * b.key.head_count() == b.query_heads();
 }
 

@@ -14,9 +14,7 @@ Edit apply_capacity(Behaviour& b, std::int64_t) {
   return *b.lengths == before ? Edit::same : Edit::changed;
 }
 Edit apply_one_short(Behaviour& b, std::int64_t) {
-  if (b.documents) return Edit::not_applicable;
-  if (!b.lengths) b.lengths.emplace(static_cast<std::size_t>(b.batch()), b.keys());
-  for (std::int64_t& length : *b.lengths) length = std::max<std::int64_t>(length - 1, 0);
+  b.length_shortfall = 1;
   return Edit::changed;
 }
 Edit apply_documents_mixed(Behaviour& b, std::int64_t) {

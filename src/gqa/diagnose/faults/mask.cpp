@@ -53,7 +53,6 @@ Edit apply_empty_mean(Behaviour& b, std::int64_t) {
   return set_empty(b, EmptyOutcome::mean_of_all);
 }
 Edit apply_saturated(Behaviour& b, std::int64_t) {
-  if (!b.mask) return Edit::not_applicable;
   return set_empty(b, EmptyOutcome::mean_of_once_hidden);
 }
 Edit apply_value_leak(Behaviour& b, std::int64_t) {
