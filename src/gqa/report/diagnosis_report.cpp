@@ -1,0 +1,79 @@
+#include "gqa/report/diagnosis_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+namespace gqa {
+namespace {
+
+std::string fault_lines(const Fault& fault, const std::string& indent) {
+  std::string text = fmt::format("{}{}: {}\n", indent, fault.describe(), fault.kind->sentence);
+  text += fmt::format("{}    {}\n", indent, fault.kind->formula);
+  return text;
+}
+
+std::string explanation_lines(const Explanation& explanation, bool is_first,
+                              const std::string& indent) {
+  const bool several = explanation.faults.size() > 1;
+  std::string text =
+      fmt::format("{}{}{}\n", indent, is_first ? "diagnosis" : "or just as well",
+                  several ? fmt::format(", {} faults together:", explanation.faults.size()) : ":");
+  for (const Fault& fault : explanation.faults) text += fault_lines(fault, indent + "  ");
+  return text;
+}
+
+std::string inseparable_line(const Diagnosis& diagnosis, const std::string& indent) {
+  std::vector<std::string> faults;
+  for (const auto& [first, second] : diagnosis.inseparable) {
+    if (first == "contract") faults.push_back(second);
+  }
+  if (faults.empty()) return "";
+  return fmt::format("{}these inputs cannot show: {}\n", indent, fmt::join(faults, ", "));
+}
+
+}  // namespace
+
+std::string diagnosis_text(const Diagnosis& diagnosis, const std::string& indent) {
+  std::string text;
+  for (const Explanation& explanation : diagnosis.explanations) {
+    text += explanation_lines(explanation, text.empty(), indent);
+  }
+  if (diagnosis.status == DiagnosisStatus::unexplained) {
+    text +=
+        fmt::format("{}diagnosis: unexplained by any {}of up to three known faults ({} tried)\n",
+                    indent, diagnosis.cut_short ? "tried set " : "set ", diagnosis.candidates);
+    for (const std::string& line : diagnosis.measurements) {
+      text += fmt::format("{}  {}\n", indent, line);
+    }
+  }
+  return text + inseparable_line(diagnosis, indent);
+}
+
+nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
+  nlohmann::ordered_json json;
+  json["status"] = name(diagnosis.status);
+  json["explanations"] = nlohmann::ordered_json::array();
+  for (const Explanation& explanation : diagnosis.explanations) {
+    nlohmann::ordered_json entry;
+    for (const Fault& fault : explanation.faults) {
+      entry["faults"].push_back(fault.kind->slug);
+      entry["descriptions"].push_back(fault.describe());
+      entry["formulas"].push_back(fault.kind->formula);
+    }
+    entry["violations"] = 0;
+    entry["rows"] = explanation.rows;
+    entry["certified_rows"] = explanation.certified_rows;
+    json["explanations"].push_back(std::move(entry));
+  }
+  json["inseparable"] = nlohmann::ordered_json::array();
+  for (const auto& [first, second] : diagnosis.inseparable) {
+    json["inseparable"].push_back({first, second});
+  }
+  json["measurements"] = diagnosis.measurements;
+  json["candidates"] = diagnosis.candidates;
+  return json;
+}
+
+}  // namespace gqa

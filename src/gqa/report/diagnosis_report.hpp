@@ -1,0 +1,19 @@
+// A diagnosis in words and as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "gqa/diagnose/diagnosis.hpp"
+
+namespace gqa {
+
+/// Lines for people, each indented by `indent`: every explanation with its sentences and wrong
+/// formulas, what could be measured of what is unexplained, what the inputs cannot tell apart.
+/// Empty for status none without anything inseparable.
+std::string diagnosis_text(const Diagnosis& diagnosis, const std::string& indent);
+
+/// The object "diagnosis" of "gqaverify.audit/1", as PRODUCT states it.
+nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis);
+
+}  // namespace gqa
