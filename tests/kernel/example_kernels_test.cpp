@@ -1,0 +1,132 @@
+// The healthy example kernels are right, as the certified audit has it.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "gqa/attention/packed.hpp"
+#include "gqa/audit/model_choice.hpp"
+#include "kernel/kernel_support.hpp"
+#include "kernel/random_call.hpp"
+
+using namespace gqa;
+using test::load_kernel;
+using test::normal_tensor;
+using test::Random;
+using test::random_call;
+using test::RandomCall;
+
+namespace {
+
+constexpr std::array all_types{ElementType::binary64, ElementType::binary32, ElementType::binary16,
+                               ElementType::bfloat16};
+
+/// "pass", or the first other verdict on an output with its place; packed ones by document.
+std::string verdict_on(ProblemTensors tensors, const Contract& contract,
+                       const std::shared_ptr<const TypedTensor>& output) {
+  tensors.output = output;
+  for (const PackedDocument& document : cut_documents(tensors, contract)) {
+    const AttentionProblem problem = make_problem(document.tensors, contract);
+    const ModelChoice choice = audit_with_candidates(problem, document.tensors, AuditOptions());
+    const AuditResult& result = choice.outputs.front().result;
+    if (result.verdict == Verdict::pass) continue;
+    return fmt::format("{} in document {} under {}: {}", name(result.verdict), document.index,
+                       describe(choice.tolerance), result.where);
+  }
+  return "pass";
+}
+
+void check_call(KernelHost& host, const RandomCall& call) {
+  CAPTURE(host.capabilities().name);
+  CAPTURE(name(call.type));
+  CAPTURE(name(call.contract.layout));
+  CAPTURE(describe(call.contract));
+  const KernelRun run = host.run(call.tensors, call.contract, call.type, call.options);
+  INFO(describe(run));
+  REQUIRE(run.is_clean());
+  CHECK(verdict_on(call.tensors, call.contract, run.output) == "pass");
+}
+
+/// Documents of 0 to 5 queries and as many or more keys.
+RandomCall random_packed_call(Random& random, ElementType type) {
+  RandomCall call;
+  call.type = type;
+  const std::int64_t kv_heads = random.integer(1, 2), q_heads = kv_heads * random.integer(1, 3);
+  const std::int64_t documents = random.integer(1, 4);
+  const std::int64_t key_size = random.integer(1, 5), value_size = random.integer(1, 5);
+  std::vector<std::uint64_t> q{0}, k{0};
+  for (std::int64_t n = 0; n < documents; ++n) {
+    const auto queries = static_cast<std::uint64_t>(random.integer(n == 0 ? 1 : 0, 5));
+    q.push_back(q.back() + queries);
+    k.push_back(k.back() + queries + static_cast<std::uint64_t>(random.integer(0, 20)));
+  }
+  ProblemTensors& t = call.tensors;
+  const auto queries = static_cast<std::int64_t>(q.back());
+  const auto keys = static_cast<std::int64_t>(k.back());
+  test::random_contract(random, q_heads, kv_heads, call.contract);
+  call.contract.layout = Layout::thd;
+  t.query = normal_tensor(random, type, {queries, q_heads, key_size});
+  t.key = normal_tensor(random, type, {keys, kv_heads, key_size});
+  t.value = normal_tensor(random, type, {keys, kv_heads, value_size});
+  t.cu_seqlens_q = test::tensor_of_bits(ElementType::int32, {documents + 1}, q);
+  t.cu_seqlens_k = test::tensor_of_bits(ElementType::int64, {documents + 1}, k);
+  if (random.one_in(2)) t.sink = normal_tensor(random, type, {q_heads});
+  if (random.one_in(2)) t.alibi_slopes = normal_tensor(random, type, {documents, q_heads});
+  return call;
+}
+
+}  // namespace
+
+TEST_CASE("kernels: plain, online and faultless outputs pass the audit on random problems") {
+  for (const char* kernel : {"plain", "online", "faulty"}) {
+    KernelHost host = load_kernel(kernel);
+    for (const std::uint64_t seed : test::seeds(60)) {
+      CAPTURE(seed);
+      Random random(seed);
+      check_call(host, random_call(random, all_types[seed % all_types.size()]));
+    }
+  }
+}
+
+TEST_CASE("kernels: plain, online and faultless outputs pass the audit on packed documents") {
+  for (const char* kernel : {"plain", "online", "faulty"}) {
+    KernelHost host = load_kernel(kernel);
+    for (const std::uint64_t seed : test::seeds(30)) {
+      CAPTURE(seed);
+      Random random(seed);
+      check_call(host, random_packed_call(random, all_types[seed % all_types.size()]));
+    }
+  }
+}
+
+TEST_CASE("kernels: no kernel reads a key or a value that it does not see") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const char* kernel : {"plain", "online", "faulty"}) {
+    CAPTURE(kernel);
+    KernelHost host = load_kernel(kernel);
+    ProblemTensors t = test::mean_problem();
+    t.key = test::tensor_of(ElementType::binary32, {1, 1, 2, 1}, {1, nan});
+    t.value = test::tensor_of(ElementType::binary32, {1, 1, 2, 1}, {3, nan});
+    t.nonpad_kv_seqlen = test::tensor_of_bits(ElementType::int64, {1}, {1});
+    CHECK(test::output_of(host.run(t, Contract(), ElementType::binary32))[0] == 3);
+  }
+}
+
+TEST_CASE("kernels: the audit sees a window that is one key too wide, in every type") {
+  KernelHost host = load_kernel("faulty");
+  for (const ElementType type : all_types) {
+    CAPTURE(name(type));
+    Random random(1);
+    ProblemTensors t;
+    t.query = normal_tensor(random, type, {1, 2, 8, 4});
+    t.key = normal_tensor(random, type, {1, 1, 8, 4});
+    t.value = normal_tensor(random, type, {1, 1, 8, 4});
+    Contract contract;
+    contract.causal = true;
+    contract.window.left = 2;
+    host.configure("");
+    CHECK(verdict_on(t, contract, host.run(t, contract, type).output) == "pass");
+    host.configure("window.one_wide");
+    CHECK(verdict_on(t, contract, host.run(t, contract, type).output).starts_with("fail"));
+  }
+}
