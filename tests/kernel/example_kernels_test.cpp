@@ -47,34 +47,6 @@ void check_call(KernelHost& host, const RandomCall& call) {
   CHECK(verdict_on(call.tensors, call.contract, run.output) == "pass");
 }
 
-/// Documents of 0 to 5 queries and as many or more keys.
-RandomCall random_packed_call(Random& random, ElementType type) {
-  RandomCall call;
-  call.type = type;
-  const std::int64_t kv_heads = random.integer(1, 2), q_heads = kv_heads * random.integer(1, 3);
-  const std::int64_t documents = random.integer(1, 4);
-  const std::int64_t key_size = random.integer(1, 5), value_size = random.integer(1, 5);
-  std::vector<std::uint64_t> q{0}, k{0};
-  for (std::int64_t n = 0; n < documents; ++n) {
-    const auto queries = static_cast<std::uint64_t>(random.integer(n == 0 ? 1 : 0, 5));
-    q.push_back(q.back() + queries);
-    k.push_back(k.back() + queries + static_cast<std::uint64_t>(random.integer(0, 20)));
-  }
-  ProblemTensors& t = call.tensors;
-  const auto queries = static_cast<std::int64_t>(q.back());
-  const auto keys = static_cast<std::int64_t>(k.back());
-  test::random_contract(random, q_heads, kv_heads, call.contract);
-  call.contract.layout = Layout::thd;
-  t.query = normal_tensor(random, type, {queries, q_heads, key_size});
-  t.key = normal_tensor(random, type, {keys, kv_heads, key_size});
-  t.value = normal_tensor(random, type, {keys, kv_heads, value_size});
-  t.cu_seqlens_q = test::tensor_of_bits(ElementType::int32, {documents + 1}, q);
-  t.cu_seqlens_k = test::tensor_of_bits(ElementType::int64, {documents + 1}, k);
-  if (random.one_in(2)) t.sink = normal_tensor(random, type, {q_heads});
-  if (random.one_in(2)) t.alibi_slopes = normal_tensor(random, type, {documents, q_heads});
-  return call;
-}
-
 }  // namespace
 
 TEST_CASE("kernels: plain, online and faultless outputs pass the audit on random problems") {
@@ -94,7 +66,7 @@ TEST_CASE("kernels: plain, online and faultless outputs pass the audit on packed
     for (const std::uint64_t seed : test::seeds(30)) {
       CAPTURE(seed);
       Random random(seed);
-      check_call(host, random_packed_call(random, all_types[seed % all_types.size()]));
+      check_call(host, test::random_packed_call(random, all_types[seed % all_types.size()]));
     }
   }
 }

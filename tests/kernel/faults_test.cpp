@@ -14,6 +14,7 @@
 
 #include "kernel/fault_cases.hpp"
 #include "kernel/kernel_support.hpp"
+#include "kernel/random_call.hpp"
 
 using namespace gqa;
 using test::FaultCase;
@@ -181,4 +182,27 @@ TEST_CASE("faults: several at once act together") {
   host.configure("window.one_wide,head_map.tiled");
   const KernelRun run = host.run(tensors, contract_of(input), ElementType::binary32);
   CHECK(test::output_of(run) == std::vector<double>{0, 1, 4, 5, 0, 1, 4, 5});
+}
+
+TEST_CASE("faults: whatever is switched on together, the kernel stays inside its memory") {
+  KernelHost host = test::load_kernel("faulty");
+  const std::set<std::string> known = slugs_of_kernel();
+  const std::vector<std::string> slugs(known.begin(), known.end());
+  for (const std::uint64_t seed : test::seeds(600)) {
+    CAPTURE(seed);
+    test::Random random(seed);
+    const ElementType type = random.pick({ElementType::binary32, ElementType::bfloat16});
+    const test::RandomCall call =
+        random.one_in(4) ? test::random_packed_call(random, type) : test::random_call(random, type);
+    std::string faults;
+    for (std::int64_t n = random.integer(1, 4); n > 0; --n) {
+      const auto last = static_cast<std::int64_t>(slugs.size()) - 1;
+      faults += slugs[static_cast<std::size_t>(random.integer(0, last))] + (n > 1 ? "," : "");
+    }
+    CAPTURE(faults);
+    host.configure(faults);
+    const KernelRun run = host.run(call.tensors, call.contract, type, call.options);
+    INFO(describe(run));
+    CHECK(run.is_clean());
+  }
 }

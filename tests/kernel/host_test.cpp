@@ -276,6 +276,7 @@ TEST_CASE("host: options survive a crash, and refused ones change nothing") {
   CHECK(refusal_of([&] { host.configure("refuse"); }) == "kernel.options_refused at options");
   CHECK(refusal_of([&] { host.configure(std::string(9000, ' ')); }) ==
         "kernel.options_too_long at options");
+  CHECK(run_mean(host).status == KernelStatus::crashed);
   KernelHost plain = load_kernel("plain");
   CHECK(refusal_of([&] { plain.configure("x"); }) == "kernel.not_configurable at options");
   KernelHost faulty = load_kernel("faulty");
