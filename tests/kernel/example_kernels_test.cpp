@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 
 #include "gqa/attention/packed.hpp"
@@ -67,6 +68,41 @@ TEST_CASE("kernels: plain, online and faultless outputs pass the audit on packed
       CAPTURE(seed);
       Random random(seed);
       check_call(host, test::random_packed_call(random, all_types[seed % all_types.size()]));
+    }
+  }
+}
+
+TEST_CASE("kernels: outputs are rounded to the nearest number of their type, ties to even") {
+  KernelHost host = load_kernel("plain");
+  for (const std::uint64_t seed : test::seeds(40)) {
+    CAPTURE(seed);
+    Random random(seed);
+    std::vector<double> values;
+    for (int c = 0; c < 64; ++c) {
+      // Up to 12 significant bits are ties in every narrow type now and then; all exponents.
+      const double significand = static_cast<double>(random.integer(-4095, 4095));
+      values.push_back(std::ldexp(significand, static_cast<int>(random.integer(-30, 10))));
+    }
+    ProblemTensors t = test::mean_problem();
+    t.key = test::tensor_of(ElementType::binary32, {1, 1, 1, 1}, {1});
+    t.value = test::tensor_of(ElementType::binary32, {1, 1, 1, 64}, values);
+    for (const ElementType type : {ElementType::binary16, ElementType::bfloat16,
+                                   ElementType::float8_e4m3fn, ElementType::float8_e5m2}) {
+      CAPTURE(name(type));
+      const KernelRun run = host.run(t, Contract(), type);
+      REQUIRE(run.output != nullptr);
+      for (std::size_t c = 0; c < values.size(); ++c) {
+        CAPTURE(values[c]);
+        const std::uint64_t expected =
+            round_to_nearest_even(*float_format(type), Rational(values[c]));
+        const double decoded = decode(*float_format(type), expected);
+        if (std::isnan(decoded)) {
+          CHECK(std::isnan(decode(*float_format(type), run.output->bits(c))));
+        } else {
+          // The sum 0 + -0 has lost its sign.
+          CHECK(decode(*float_format(type), run.output->bits(c)) == decoded);
+        }
+      }
     }
   }
 }
