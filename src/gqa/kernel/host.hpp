@@ -1,7 +1,8 @@
 // Runs the kernel of a shared object in a process of its own.
 //
 // Whatever the kernel does is told in a KernelRun: a crash, a hang, a write outside the output,
-// a changed input are findings about it, and the next call works again.
+// a changed input are findings about it, and the next call works again. This protects against
+// faults, not against malice: the process runs with the caller's rights.
 #pragma once
 
 #include <cstdint>
