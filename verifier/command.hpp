@@ -9,10 +9,13 @@
 
 namespace gqa::program {
 
+class Cluster;
+
 /// A command registered on the command line; `run` is called if it was chosen.
 struct Command {
   CLI::App* app = nullptr;
-  std::function<ExitStatus()> run;
+  std::function<ExitStatus(Cluster&)> run;
+  bool shared = false;  ///< all ranks work on it; otherwise the first alone runs it
 };
 
 Command add_enumerate(CLI::App& program);

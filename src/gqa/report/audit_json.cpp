@@ -80,6 +80,10 @@ ordered_json output_json(const OutputAudit& output) {
 void add_result(ordered_json& entry, const AuditCase& from) {
   const AuditTally& tally = from.result->tally;
   entry["contract"] = to_json(from.contract);
+  if (from.sample) {
+    entry["sample"] = {
+        {"rows", from.sample->rows}, {"of", from.sample->of}, {"seed", from.sample->seed}};
+  }
   entry["elements"] = tally.elements;
   entry["decided_by"] = {{"filter", tally.decided_by_filter},
                          {"enclosure", tally.decided_by_enclosure},
