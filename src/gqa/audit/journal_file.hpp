@@ -51,7 +51,7 @@ class JournalFile {
   std::string torn_;
   std::size_t whole_ = 0;  // bytes of whole lines
   bool unsynchronised_ = false;
-  std::chrono::steady_clock::time_point synchronised_;
+  std::chrono::steady_clock::time_point synchronised_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace gqa
