@@ -9,14 +9,19 @@
 
 namespace gqa::program {
 
+class Cluster;
+
 /// A command registered on the command line; `run` is called if it was chosen.
 struct Command {
   CLI::App* app = nullptr;
-  std::function<ExitStatus()> run;
+  std::function<ExitStatus(Cluster&)> run;
+  bool shared = false;  ///< all ranks work on it; otherwise the first alone runs it
 };
 
 Command add_enumerate(CLI::App& program);
 Command add_verify(CLI::App& program);
 Command add_audit(CLI::App& program);
+Command add_identify(CLI::App& program);
+Command add_probe(CLI::App& program);
 
 }  // namespace gqa::program

@@ -88,7 +88,7 @@ Command add_enumerate(CLI::App& program) {
       ->capture_default_str();
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
       ->type_name("FILE");
-  return {app, [options] { return run(*options); }};
+  return {app, [options](Cluster&) { return run(*options); }};
 }
 
 }  // namespace gqa::program

@@ -68,7 +68,7 @@ Command add_verify(CLI::App& program) {
   app->add_flag("-v,--verbose", options->verbose, "Print every fixture with its exact outputs");
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
       ->type_name("FILE");
-  return {app, [options] { return run(*options); }};
+  return {app, [options](Cluster&) { return run(*options); }};
 }
 
 }  // namespace gqa::program

@@ -4,7 +4,10 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <functional>
+#include <memory>
 
+#include "cluster.hpp"
 #include "command.hpp"
 #include "gqa/error.hpp"
 #include "gqa/num/limb_pool.hpp"
@@ -17,37 +20,59 @@ constexpr const char* footer =
     "Exit status: 0 everything asked for holds; 1 something was decided to be wrong;\n"
     "2 something could not be decided; 3 bad input; 64 wrong usage; 70 internal error.";
 
-ExitStatus run(int argc, char** argv) {
+ExitStatus run(int argc, char** argv, Cluster& cluster) {
   CLI::App program("Decides exactly whether grouped-query attention was computed correctly.",
                    "gqaverify");
   program.set_version_flag("--version", version);
   program.require_subcommand(1);
   program.footer(footer);
-  const std::array commands{add_enumerate(program), add_verify(program), add_audit(program)};
+  const std::array commands{add_enumerate(program), add_verify(program), add_audit(program),
+                            add_identify(program), add_probe(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int status = program.exit(error);
+    const int status = cluster.is_first() ? program.exit(error) : error.get_exit_code();
     return status == 0 ? all_holds : wrong_usage;
   }
   for (const Command& command : commands) {
-    if (command.app->parsed()) return command.run();
+    if (!command.app->parsed()) continue;
+    return command.shared || cluster.is_first() ? command.run(cluster) : all_holds;
   }
   return wrong_usage;
+}
+
+// Whatever happens, as an ending.
+Ending ending_of(const std::function<Ending()>& work) {
+  try {
+    return work();
+  } catch (const InputError& error) {
+    return {bad_input, fmt::format("{} [{}]", error.what(), error.code())};
+  } catch (const std::exception& error) {
+    return {internal_error, fmt::format("internal error: {}", error.what())};
+  }
+}
+
+void tell(const Ending& ending) {
+  if (!ending.message.empty()) fmt::print(stderr, "gqaverify: {}\n", ending.message);
+}
+
+Ending run_in_cluster(int argc, char** argv) {
+  const std::unique_ptr<Cluster> cluster = join_cluster();
+  const Ending mine = ending_of([&] { return Ending{run(argc, argv, *cluster), ""}; });
+  Ending ending = cluster->settle(mine);
+  // Told while the cluster is there, and once.
+  if (cluster->is_first()) tell(ending);
+  ending.message.clear();
+  return ending;
 }
 
 }  // namespace
 }  // namespace gqa::program
 
 int main(int argc, char** argv) {
+  using namespace gqa::program;
   gqa::use_limb_pool();
-  try {
-    return gqa::program::run(argc, argv);
-  } catch (const gqa::InputError& error) {
-    fmt::print(stderr, "gqaverify: {} [{}]\n", error.what(), error.code());
-    return gqa::program::bad_input;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "gqaverify: internal error: {}\n", error.what());
-    return gqa::program::internal_error;
-  }
+  const Ending ending = ending_of([&] { return run_in_cluster(argc, argv); });
+  tell(ending);
+  return ending.status;
 }

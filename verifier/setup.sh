@@ -49,13 +49,14 @@ arb_package() {
 # needed_packages GROUP...: one package a line.
 needed_packages() {
   printf '%s\n' g++ cmake ninja-build libgmp-dev libflint-dev libtbb-dev libcli11-dev \
-    nlohmann-json3-dev libfmt-dev libprotozero-dev libzip-dev libopenblas-dev libhwy-dev
+    nlohmann-json3-dev libfmt-dev libprotozero-dev libzip-dev libopenblas-dev libhwy-dev \
+    libopenmpi-dev
   boost_package
   arb_package
   local group
   for group in "$@"; do
     case $group in
-      tests) printf '%s\n' doctest-dev python3 python3-numpy ;;
+      tests) printf '%s\n' doctest-dev python3 python3-numpy openmpi-bin ;;
       format) printf '%s\n' clang-format git ;;
       benchmarks) printf '%s\n' libbenchmark-dev python3 ;;
     esac

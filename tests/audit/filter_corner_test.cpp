@@ -170,8 +170,7 @@ TEST_CASE("filter: results are the same bits for one thread, two, and tiles one 
   const std::int64_t tiles = filter_tile_count(problem, options);
   CHECK(tiles == 5);
   for (std::int64_t t = 0; t < tiles; ++t) {
-    options.tile_begin = t;
-    options.tile_end = t + 1;
+    options.tiles = std::vector<std::int64_t>{t};
     pieces.merge(by_row(run_filter(problem, options)));
   }
   CHECK(pieces == expected);

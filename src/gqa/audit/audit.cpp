@@ -1,13 +1,13 @@
 #include "gqa/audit/audit.hpp"
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
+#include <fmt/format.h>
 
-#include <mutex>
+#include <memory>
 
 #include "gqa/audit/audited_element.hpp"
 #include "gqa/audit/filter.hpp"
 #include "gqa/audit/row_auditor.hpp"
+#include "gqa/audit/row_blocks.hpp"
 #include "gqa/audit/tile_auditor.hpp"
 #include "gqa/error.hpp"
 
@@ -18,51 +18,42 @@ AuditTally empty_tally(const Dimensions& d) {
   return {d.batch, d.q_heads, d.queries, d.value_size};
 }
 
-// Joins tallies of finished blocks and reports progress, one call at a time.
-class Collector {
- public:
-  Collector(AuditTally& total, const AuditOptions& options) : total_(total), options_(options) {}
-  void add(const AuditTally& block, std::int64_t rows) {
-    const std::lock_guard lock(mutex_);
-    total_.merge(block);
-    rows_ += rows;
-    if (options_.progress) options_.progress(rows_);
-  }
-
- private:
-  AuditTally& total_;
-  const AuditOptions& options_;
-  std::mutex mutex_;
-  std::int64_t rows_ = 0;
-};
-
-void audit_by_filter(const AttentionProblem& problem, const AuditOptions& options,
-                     Collector& collector) {
-  TileAuditor auditor(problem, options);
-  FilterOptions filter;
-  filter.model_terms = std::holds_alternative<ModelTolerance>(options.tolerance);
-  filter_reference(problem, filter, [&](const FilterTile& tile) {
-    AuditTally tally = empty_tally(problem.dimensions);
-    auditor.audit_tile(tile, tally);
-    collector.add(tally, static_cast<std::int64_t>(tile.rows.size()));
-  });
+std::string tolerance_text(const Tolerance& tolerance) {
+  const auto* model = std::get_if<ModelTolerance>(&tolerance);
+  return describe(tolerance) +
+         (model != nullptr && model->accept_worst_case ? ", worst case accepted" : "");
 }
 
-// The query heads that read one KV head of one batch entry, all rows, without the filter.
-void audit_history(const AttentionProblem& problem, const AuditOptions& options, std::int64_t batch,
-                   std::int64_t kv_head, Collector& collector) {
-  const Dimensions& d = problem.dimensions;
-  const RowAuditor auditor(problem, options, batch, kv_head);
-  for (std::int64_t head = 0; head < d.q_heads; ++head) {
-    if (problem.head_map[static_cast<std::size_t>(head)] != kv_head) continue;
-    tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, d.queries, 16), [&](const auto& rows) {
-      AuditTally tally = empty_tally(d);
-      for (std::int64_t row = rows.begin(); row != rows.end(); ++row) {
-        auditor.audit_row(head, row, tally);
-      }
-      collector.add(tally, static_cast<std::int64_t>(rows.size()));
+// One tile is one block.
+void work_on_tiles(BlockJob& job, const AttentionProblem& problem, const AuditOptions& options) {
+  FilterOptions filter;
+  filter.model_terms = std::holds_alternative<ModelTolerance>(options.tolerance);
+  filter.sample = options.sample;
+  job.count = filter_tile_count(problem, filter);
+  job.run = [&problem, filter, empty = job.empty,
+             auditor = std::make_shared<TileAuditor>(problem, options)](
+                std::span<const std::int64_t> blocks, const FinishBlock& finish) {
+    FilterOptions some = filter;
+    some.tiles.emplace(blocks.begin(), blocks.end());
+    filter_reference(problem, some, [&](const FilterTile& tile) {
+      AuditTally tally = empty;
+      auditor->audit_tile(tile, tally);
+      finish(tile.index, tally);
     });
-  }
+  };
+}
+
+// Without the filter.
+void work_on_enclosures(BlockJob& job, const AttentionProblem& problem,
+                        const AuditOptions& options) {
+  work_on_rows(job, plan_row_blocks(problem, options.sample),
+               [&problem, &options](std::int64_t batch, std::int64_t kv_head) {
+                 auto auditor =
+                     std::make_shared<const RowAuditor>(problem, options, batch, kv_head);
+                 return [auditor](std::int64_t head, std::int64_t row, AuditTally& tally) {
+                   auditor->audit_row(head, row, tally);
+                 };
+               });
 }
 
 // The filter leaves open whether a model's violations are proved: the worst are asked again
@@ -97,6 +88,27 @@ std::string_view name(Verdict verdict) {
   return "?";
 }
 
+BlockJob start_job(const std::string& output, AuditTally empty, const AuditOptions& options) {
+  if (options.sample && options.sample->rows < 1) {
+    throw InputError("audit.sample", "sample", "must have a row");
+  }
+  std::vector<IdentityField> identity = options.identity;
+  identity.push_back({"audited", output});
+  identity.push_back({"tolerance", tolerance_text(options.tolerance)});
+  identity.push_back({"filter", options.use_filter ? "yes" : "no"});
+  identity.push_back({"precision", fmt::format("{} to {} bits", options.first_precision,
+                                               options.largest_precision)});
+  identity.push_back(
+      {"sample", options.sample
+                     ? fmt::format("{} rows, seed {}", options.sample->rows, options.sample->seed)
+                     : "none"});
+  return {output, std::move(identity), 0, std::move(empty), {}, {}};
+}
+
+AuditTally run_job(const BlockJob& job, const AuditOptions& options) {
+  return options.runner != nullptr ? options.runner->run(job) : run_here(job);
+}
+
 AuditResult audit(const AttentionProblem& problem, const AuditOptions& options) {
   if (!problem.output) {
     throw InputError("contract.missing_tensor", "output", "is needed and absent");
@@ -105,16 +117,15 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& options) 
   if (element_count(problem.output->shape(), "output") == 0) {
     throw InputError("audit.nothing_to_audit", "output", "has no element");
   }
-  AuditTally tally = empty_tally(d);
-  Collector collector(tally, options);
+  BlockJob job = start_job("output", empty_tally(d), options);
+  job.progress = options.progress;
   if (options.use_filter) {
-    audit_by_filter(problem, options, collector);
-    prove_violations(problem, options, tally);
+    work_on_tiles(job, problem, options);
   } else {
-    tbb::parallel_for(std::int64_t{0}, d.batch * d.kv_heads, [&](std::int64_t history) {
-      audit_history(problem, options, history / d.kv_heads, history % d.kv_heads, collector);
-    });
+    work_on_enclosures(job, problem, options);
   }
+  AuditTally tally = run_job(job, options);
+  if (options.use_filter) prove_violations(problem, options, tally);
   std::string where = describe_violations(tally, d);
   return result_of(std::move(tally), std::move(where));
 }

@@ -3,9 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "gqa/attention/attention_problem.hpp"
+#include "gqa/audit/block_job.hpp"
+#include "gqa/audit/row_selection.hpp"
 #include "gqa/audit/tally.hpp"
 #include "gqa/audit/tolerance.hpp"
 
@@ -20,6 +24,13 @@ struct AuditOptions {
   bool use_filter = true;
   long first_precision = 128;     ///< bits of the first enclosure
   long largest_precision = 8192;  ///< bits beyond which an element stays undecided
+  /// Only a random choice of rows, the same ones of every output that has rows; nullopt: all.
+  std::optional<RowSample> sample;
+  /// Where the blocks of rows are worked on, such as a JournalRunner; null: run_here.
+  BlockRunner* runner = nullptr;
+  /// What decides the result besides these options: the path, the contract, digests of the
+  /// tensors. Journals and machines compare it.
+  std::vector<IdentityField> identity = {};
   /// Called with the number of rows finished, one call at a time, from any thread.
   std::function<void(std::int64_t)> progress;
 };
@@ -35,8 +46,15 @@ struct AuditResult {
 /// Audits `problem.output` element by element.
 ///
 /// Errors: InputError "contract.missing_tensor" at "output"; "audit.nothing_to_audit"
-/// if the output has no element: an empty problem never passes.
+/// if the output has no element: an empty problem never passes; "audit.sample" at "sample" if
+/// the sample has no row; those of the runner.
 AuditResult audit(const AttentionProblem& problem, const AuditOptions& options);
+
+/// A job on the output of that name: what is not the work itself. `empty`: its axes.
+/// Errors: InputError "audit.sample" at "sample" if the sample has no row.
+BlockJob start_job(const std::string& output, AuditTally empty, const AuditOptions& options);
+/// The job's tally, from options.runner if there is one.
+AuditTally run_job(const BlockJob& job, const AuditOptions& options);
 
 /// Where violations lie: "all of batch 0, query heads 1 and 2", with rows and columns
 /// where those are few.

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "gqa/audit/blas.hpp"
+#include "gqa/audit/filter_plan.hpp"
 #include "gqa/audit/filter_tile.hpp"
 #include "gqa/audit/vector_exp.hpp"
 #include "gqa/error.hpp"
@@ -32,6 +33,7 @@ void check_options(const FilterOptions& options) {
   require(options.key_segment >= options.key_block, "key_segment", "must not be below key_block");
   require(options.radius || !options.model_terms, "model_terms", "needs radius");
   require(options.threads >= 0, "threads", "must not be negative");
+  require(!options.sample || options.sample->rows > 0, "sample", "must have a row");
 }
 
 void check_environment() {
@@ -41,49 +43,6 @@ void check_environment() {
         "on this thread; certified radii need IEEE arithmetic (was something built with "
         "-ffast-math?)");
   }
-}
-
-// Query heads by the KV head that they read.
-std::vector<std::vector<std::int64_t>> groups_of(const AttentionProblem& problem) {
-  std::vector<std::vector<std::int64_t>> groups(
-      static_cast<std::size_t>(problem.dimensions.kv_heads));
-  for (std::size_t h = 0; h < problem.head_map.size(); ++h) {
-    groups[static_cast<std::size_t>(problem.head_map[h])].push_back(static_cast<std::int64_t>(h));
-  }
-  return groups;
-}
-
-// Cuts the rows of one group into tiles of at most tile_rows.
-void plan_group(const AttentionProblem& problem, const FilterOptions& options, TilePlan tile,
-                const std::vector<std::int64_t>& group, std::vector<TilePlan>& plans) {
-  const auto heads = static_cast<std::int64_t>(group.size());
-  const std::int64_t heads_at_once = std::min(heads, options.tile_rows);
-  for (std::int64_t first = 0; first < heads; first += heads_at_once) {
-    const std::int64_t last = std::min(heads, first + heads_at_once);
-    tile.heads.assign(group.begin() + first, group.begin() + last);
-    const std::int64_t rows = std::max<std::int64_t>(1, options.tile_rows / heads_at_once);
-    for (std::int64_t begin = 0; begin < problem.dimensions.queries; begin += rows) {
-      tile.index = static_cast<std::int64_t>(plans.size());
-      tile.row_begin = begin;
-      tile.row_end = std::min(problem.dimensions.queries, begin + rows);
-      plans.push_back(tile);
-    }
-  }
-}
-
-std::vector<TilePlan> plan_tiles(const AttentionProblem& problem, const FilterOptions& options) {
-  check_options(options);
-  const auto groups = groups_of(problem);
-  std::vector<TilePlan> plans;
-  for (std::int64_t b = 0; b < problem.dimensions.batch; ++b) {
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      TilePlan tile;
-      tile.batch = b;
-      tile.kv_head = static_cast<std::int64_t>(g);
-      plan_group(problem, options, tile, groups[g], plans);
-    }
-  }
-  return plans;
 }
 
 // Buffers wait here between tiles. Not thread-local: a thread that waits for the segments of
@@ -138,16 +97,22 @@ void run_tile(const FilterContext& context, const TilePlan& plan, MemoryPool& po
 }  // namespace
 
 std::int64_t filter_tile_count(const AttentionProblem& problem, const FilterOptions& options) {
+  check_options(options);
   return static_cast<std::int64_t>(plan_tiles(problem, options).size());
 }
 
 void filter_reference(const AttentionProblem& problem, const FilterOptions& options,
                       const std::function<void(const FilterTile&)>& consume) {
+  check_options(options);
   const std::vector<TilePlan> plans = plan_tiles(problem, options);
   const auto count = static_cast<std::int64_t>(plans.size());
-  const std::int64_t begin = std::clamp<std::int64_t>(options.tile_begin, 0, count);
-  const std::int64_t end = std::clamp<std::int64_t>(options.tile_end, begin, count);
-  if (begin == end) return;
+  if (options.tiles) {
+    require(std::ranges::all_of(*options.tiles, [&](auto t) { return t >= 0 && t < count; }),
+            "tiles", fmt::format("must be below {}", count));
+  }
+  const std::int64_t wanted =
+      options.tiles ? static_cast<std::int64_t>(options.tiles->size()) : count;
+  if (wanted == 0) return;
   std::int64_t largest = 0;
   for (const TilePlan& plan : plans) largest = std::max(largest, plan.size());
   const FilterContext context{problem, options, ScoreConstants(problem),
@@ -156,7 +121,8 @@ void filter_reference(const AttentionProblem& problem, const FilterOptions& opti
   MemoryPool pool(context.shape, options.model_terms);
   tbb::task_arena arena(options.threads > 0 ? options.threads : tbb::task_arena::automatic);
   arena.execute([&] {
-    tbb::parallel_for(begin, end, [&](std::int64_t t) {
+    tbb::parallel_for(std::int64_t{0}, wanted, [&](std::int64_t i) {
+      const std::int64_t t = options.tiles ? (*options.tiles)[static_cast<std::size_t>(i)] : i;
       run_tile(context, plans[static_cast<std::size_t>(t)], pool, consume);
     });
   });

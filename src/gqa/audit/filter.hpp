@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "gqa/attention/attention_problem.hpp"
+#include "gqa/audit/row_selection.hpp"
 
 namespace gqa {
 
@@ -28,9 +30,10 @@ struct FilterOptions {
   bool radius = true;
   /// Threads to use; 0: as many as oneTBB finds.
   int threads = 0;
-  /// Only tiles [tile_begin, tile_end) of filter_tile_count(), for journals and ranks.
-  std::int64_t tile_begin = 0;
-  std::int64_t tile_end = std::numeric_limits<std::int64_t>::max();
+  /// Only these rows; nullopt: all. The tiles are then those of the chosen rows.
+  std::optional<RowSample> sample = {};
+  /// Only these of the filter_tile_count() tiles, for journals and ranks; nullopt: all.
+  std::optional<std::vector<std::int64_t>> tiles = {};
 };
 
 /// What the precision models need of one row (THEORY 3), in binary64 with a relative error
@@ -103,8 +106,8 @@ struct FilterTile {
 std::int64_t filter_tile_count(const AttentionProblem& problem, const FilterOptions& options = {});
 
 /// Computes the reference tile by tile and hands every tile to `consume`, which is called
-/// from several threads at once, in no order. Every row of every query head is in exactly
-/// one tile.
+/// from several threads at once, in no order. Every row of every query head, or every row of
+/// the sample, is in exactly one tile.
 ///
 /// Result: for every row that is not open, radius() encloses the exact output of CONTRACT.
 /// Bit for bit the same for every number of threads if the BLAS is deterministic.

@@ -36,14 +36,14 @@ TileAccumulator::TileAccumulator(const FilterContext& context, const TilePlan& p
       reader_(context.problem, context.options, context.shape, plan.batch, plan.kv_head) {
   const AttentionProblem& problem = context.problem;
   norms_.column_maximum.assign(context.shape.value_stride, 0.0);
-  for (const std::int64_t head : plan.heads) {
-    for (std::int64_t i = plan.row_begin; i < plan.row_end; ++i) {
+  for (const RowRun& run : plan.runs) {
+    for (std::int64_t i = run.begin; i < run.end; ++i) {
       RowState& row = rows_.emplace_back();
-      row.head = head;
+      row.head = run.head;
       row.row = i;
       row.range = problem.visibility.range(plan.batch, i);
       row.range.begin = std::max<std::int64_t>(row.range.begin, 0);
-      if (problem.sink && with_sink) row.start_with_sink((*problem.sink)[size(head)]);
+      if (problem.sink && with_sink) row.start_with_sink((*problem.sink)[size(run.head)]);
     }
   }
   sums_.assign(rows_.size() * context.shape.value_stride, 0.0);
@@ -71,9 +71,9 @@ void TileAccumulator::add_keys(KeyRange keys, FilterMemory& memory) {
 void TileAccumulator::read_query(FilterMemory& memory) {
   const std::size_t stride = context_.shape.key_stride;
   double* to = memory.query.data();
-  for (const std::int64_t head : plan_.heads) {
-    context_.problem.query.read_rows(plan_.batch, head, plan_.row_begin, plan_.row_end, to, stride);
-    to += size(plan_.row_end - plan_.row_begin) * stride;
+  for (const RowRun& run : plan_.runs) {
+    context_.problem.query.read_rows(plan_.batch, run.head, run.begin, run.end, to, stride);
+    to += size(run.size()) * stride;
   }
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     double* row = memory.query.data() + r * stride;

@@ -9,23 +9,10 @@
 #include "gqa/audit/filter_bound.hpp"
 #include "gqa/audit/filter_memory.hpp"
 #include "gqa/audit/filter_operands.hpp"
+#include "gqa/audit/filter_plan.hpp"
 #include "gqa/audit/filter_row_state.hpp"
 
 namespace gqa {
-
-/// The rows of one tile: every one of `heads` with every query row of [row_begin, row_end).
-struct TilePlan {
-  std::int64_t index = 0;
-  std::int64_t batch = 0;
-  std::int64_t kv_head = 0;
-  std::vector<std::int64_t> heads;
-  std::int64_t row_begin = 0;
-  std::int64_t row_end = 0;
-
-  std::int64_t size() const {
-    return static_cast<std::int64_t>(heads.size()) * (row_end - row_begin);
-  }
-};
 
 /// What all tiles of a problem share.
 struct FilterContext {

@@ -1,48 +1,35 @@
 #include "gqa/audit/score_audit.hpp"
 
 #include <fmt/format.h>
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
 
-#include <mutex>
+#include <memory>
 
 #include "gqa/audit/describe_violations.hpp"
 #include "gqa/audit/output_shape.hpp"
+#include "gqa/audit/row_blocks.hpp"
 #include "gqa/audit/score_auditor.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {
 namespace {
 
-using AuditRow =
+using AuditScoreRow =
     std::function<void(const ScoreAuditor&, std::int64_t head, std::int64_t row, AuditTally&)>;
 
-AuditTally empty_tally(const OutputAxes& axes) {
-  return {axes.batch, axes.heads, axes.rows, axes.columns};
-}
-
-// All rows of `output`, in parallel; the merge does not depend on their order.
-AuditResult audit_rows(const AttentionProblem& problem, const StridedTensor& output,
-                       const AuditOptions& options, const OutputAxes& axes,
-                       const AuditRow& audit_row) {
-  const Dimensions& d = problem.dimensions;
-  AuditTally total = empty_tally(axes);
-  std::mutex mutex;
-  tbb::parallel_for(std::int64_t{0}, d.batch * d.kv_heads, [&](std::int64_t history) {
-    const std::int64_t kv_head = history % d.kv_heads;
-    const ScoreAuditor auditor(problem, options, history / d.kv_heads, kv_head, output);
-    for (std::int64_t head = 0; head < d.q_heads; ++head) {
-      if (problem.head_map[static_cast<std::size_t>(head)] != kv_head) continue;
-      tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, d.queries, 16), [&](const auto& rows) {
-        AuditTally tally = empty_tally(axes);
-        for (std::int64_t row = rows.begin(); row != rows.end(); ++row) {
-          audit_row(auditor, head, row, tally);
-        }
-        const std::lock_guard lock(mutex);
-        total.merge(tally);
+// The selected rows of `output`, in blocks.
+AuditResult audit_rows(const std::string& name, const AttentionProblem& problem,
+                       const StridedTensor& output, const AuditOptions& options,
+                       const OutputAxes& axes, const AuditScoreRow& audit_row) {
+  BlockJob job = start_job(name, {axes.batch, axes.heads, axes.rows, axes.columns}, options);
+  work_on_rows(
+      job, plan_row_blocks(problem, options.sample), [&](std::int64_t batch, std::int64_t kv_head) {
+        auto auditor =
+            std::make_shared<const ScoreAuditor>(problem, options, batch, kv_head, output);
+        return [auditor, &audit_row](std::int64_t head, std::int64_t row, AuditTally& tally) {
+          audit_row(*auditor, head, row, tally);
+        };
       });
-    }
-  });
+  AuditTally total = run_job(job, options);
   std::string where = describe_violations(total, axes);
   return result_of(std::move(total), std::move(where));
 }
@@ -72,12 +59,12 @@ AuditResult audit_qk_matmul_output(const AttentionProblem& problem,
   OutputAxes axes{d.batch, d.q_heads, d.queries, d.keys};
   axes.column = {"key", "keys"};
   if (mode == 3) {
-    return audit_rows(problem, output, options, axes,
+    return audit_rows("qk_matmul_output", problem, output, options, axes,
                       [](const ScoreAuditor& auditor, std::int64_t head, std::int64_t row,
                          AuditTally& tally) { auditor.audit_weights(head, row, tally); });
   }
   const ScoreStage stage = stage_of(mode);
-  return audit_rows(problem, output, options, axes,
+  return audit_rows("qk_matmul_output", problem, output, options, axes,
                     [stage](const ScoreAuditor& auditor, std::int64_t head, std::int64_t row,
                             AuditTally& tally) { auditor.audit_scores(head, row, stage, tally); });
 }
@@ -90,7 +77,7 @@ AuditResult audit_lse(const AttentionProblem& problem,
   auto rows = std::make_shared<TypedTensor>(*recorded);
   rows->shape.push_back(1);
   const StridedTensor output(std::move(rows), Layout::bhsd, 0, "lse");
-  return audit_rows(problem, output, options, {d.batch, d.q_heads, d.queries, 1},
+  return audit_rows("lse", problem, output, options, {d.batch, d.q_heads, d.queries, 1},
                     [](const ScoreAuditor& auditor, std::int64_t head, std::int64_t row,
                        AuditTally& tally) { auditor.audit_lse(head, row, tally); });
 }

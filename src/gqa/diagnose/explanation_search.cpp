@@ -56,10 +56,12 @@ class Search {
  public:
   Search(std::span<const DiagnosisCase> cases, const SearchOptions& options)
       : cases_(cases), options_(options) {
-    const std::int64_t limit =
-        std::max<std::int64_t>(options.largest_rows / static_cast<std::int64_t>(cases.size()), 64);
+    const std::int64_t keys =
+        options.largest_compared_keys / static_cast<std::int64_t>(cases.size());
     for (const DiagnosisCase& problem : cases) {
-      witnesses_.push_back(witnesses_of(problem, options, limit));
+      const std::int64_t of_row = std::max<std::int64_t>(problem.declared.keys(), 1);
+      const std::int64_t rows = std::max<std::int64_t>(keys / of_row, fewest_rows);
+      witnesses_.push_back(witnesses_of(problem, options, rows));
     }
   }
 
@@ -87,6 +89,7 @@ class Search {
 
  private:
   static constexpr std::size_t sampled_rows = 12;
+  static constexpr std::int64_t fewest_rows = 64;
 
   void collect_candidates(std::span<const Fault> extra) {
     std::vector<Fault> faults = all_faults();

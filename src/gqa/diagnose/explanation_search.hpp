@@ -24,8 +24,8 @@ struct Explanation {
 
 struct SearchOptions {
   std::size_t largest_set = 3;
-  /// Rows to compare at most, over all cases; beyond, a spread choice of them.
-  std::int64_t largest_rows = 20000;
+  /// Keys of rows to compare at most, over all cases; beyond, a spread choice of rows.
+  std::int64_t largest_compared_keys = 4'000'000;
   /// Visible keys that may be enclosed at most for the proof of one explanation.
   std::int64_t largest_enclosed_keys = 20000;
   /// Candidate sets to try at most at one size.

@@ -2,6 +2,7 @@
 
 #include "gqa/io/contract_json.hpp"
 #include "gqa/report/audit_report.hpp"
+#include "gqa/report/diagnosis_report.hpp"
 #include "gqa/report/number_json.hpp"
 #include "gqa/version.hpp"
 
@@ -80,6 +81,10 @@ ordered_json output_json(const OutputAudit& output) {
 void add_result(ordered_json& entry, const AuditCase& from) {
   const AuditTally& tally = from.result->tally;
   entry["contract"] = to_json(from.contract);
+  if (from.sample) {
+    entry["sample"] = {
+        {"rows", from.sample->rows}, {"of", from.sample->of}, {"seed", from.sample->seed}};
+  }
   entry["elements"] = tally.elements;
   entry["decided_by"] = {{"filter", tally.decided_by_filter},
                          {"enclosure", tally.decided_by_enclosure},
@@ -96,6 +101,7 @@ void add_result(ordered_json& entry, const AuditCase& from) {
   entry["worst"] = ordered_json::array();
   for (const WorstElement& worst : tally.worst) entry["worst"].push_back(worst_json(worst));
   entry["where"] = from.result->where;
+  if (from.diagnosis) entry["diagnosis"] = diagnosis_json(*from.diagnosis);
 }
 
 }  // namespace

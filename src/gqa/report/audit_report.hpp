@@ -4,12 +4,28 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gqa/attention/dimensions.hpp"
 #include "gqa/audit/audit_outputs.hpp"
+#include "gqa/diagnose/diagnosis.hpp"
 
 namespace gqa {
+
+/// The rows that were audited, where not all were: a random choice of `rows` of `of` rows. The
+/// caches present_key and present_value are audited as a whole all the same.
+struct SampledRows {
+  std::int64_t rows = 0;
+  std::int64_t of = 0;
+  std::uint64_t seed = 0;
+};
+
+/// "a sample of 100 of 4096 rows (seed 7)".
+std::string describe(const SampledRows& sample);
+
+/// Is the output of that name audited by rows, so that a sample concerns it?
+bool is_sampled(std::string_view output);
 
 /// One audited path, with what was declared and what was found.
 struct AuditCase {
@@ -21,8 +37,10 @@ struct AuditCase {
   Dimensions dimensions;
   std::string element_type;  ///< of the output
   Tolerance tolerance;
-  std::optional<AuditResult> result;  ///< of `output`
-  std::vector<OutputAudit> outputs;   ///< of every output, `output` first
+  std::optional<SampledRows> sample;   ///< nullopt: every row
+  std::optional<AuditResult> result;   ///< of `output`
+  std::vector<OutputAudit> outputs;    ///< of every output, `output` first
+  std::optional<Diagnosis> diagnosis;  ///< nullopt: not asked for
 };
 
 struct AuditSummary {

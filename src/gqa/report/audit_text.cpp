@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gqa/report/audit_report.hpp"
+#include "gqa/report/diagnosis_report.hpp"
 
 namespace gqa {
 namespace {
@@ -73,6 +76,13 @@ std::string model_line(const AuditCase& entry) {
                      model->model->name, model_list(tighter));
 }
 
+// A pass on a sample says nothing of the rows beside it.
+std::string sample_line(const AuditCase& entry) {
+  if (!entry.sample) return "";
+  return fmt::format("    {} on {}: the other rows were not audited\n", name(entry.verdict),
+                     describe(*entry.sample));
+}
+
 std::string case_text(const AuditCase& entry) {
   if (!entry.result) {
     return fmt::format("{:<10}{}\n    {} [{}]\n", name(entry.verdict), entry.path, entry.error,
@@ -87,6 +97,7 @@ std::string case_text(const AuditCase& entry) {
   text += fmt::format("    largest certified error {} ulp ({} absolute), mean {} ulp\n",
                       figure(tally.max_ulp_error.upper), figure(tally.max_absolute_error.upper),
                       figure(tally.mean_ulp()));
+  text += sample_line(entry);
   text += model_line(entry);
   if (tally.not_finite_references > 0) {
     text += fmt::format("    {} elements read NaN or infinity: the contract gives no number\n",
@@ -96,10 +107,19 @@ std::string case_text(const AuditCase& entry) {
   for (const OutputAudit& output : entry.outputs) {
     if (output.name != "output") text += output_text(output);
   }
+  if (entry.diagnosis) text += diagnosis_text(*entry.diagnosis, "    ");
   return text;
 }
 
 }  // namespace
+
+std::string describe(const SampledRows& sample) {
+  return fmt::format("a sample of {} of {} rows (seed {})", sample.rows, sample.of, sample.seed);
+}
+
+bool is_sampled(std::string_view output) {
+  return !output.starts_with("present_");
+}
 
 AuditSummary summarise(const std::vector<AuditCase>& cases) {
   AuditSummary summary;
@@ -126,7 +146,9 @@ std::string audit_text(const std::vector<AuditCase>& cases) {
   std::string text;
   for (const AuditCase& entry : cases) text += case_text(entry);
   const AuditSummary s = summarise(cases);
-  text += fmt::format("{} of {} passed", s.pass, cases.size());
+  const bool sampled =
+      std::ranges::any_of(cases, [](const AuditCase& entry) { return entry.sample.has_value(); });
+  text += fmt::format("{} of {} passed{}", s.pass, cases.size(), sampled ? " on samples" : "");
   if (s.fail > 0) text += fmt::format(", {} failed", s.fail);
   if (s.undecided > 0) text += fmt::format(", {} undecided", s.undecided);
   if (s.error > 0) text += fmt::format(", {} could not be read", s.error);

@@ -28,6 +28,10 @@ std::string worst_lines(const AuditTally& tally) {
 TestCase test_case(const AuditCase& entry, const OutputAudit& output) {
   const AuditTally& tally = output.result.tally;
   TestCase result{entry.path, output.name, "", "", ""};
+  // In the name, so that nobody takes a pass for one on all rows.
+  if (entry.sample && is_sampled(output.name)) {
+    result.name += fmt::format(" ({})", describe(*entry.sample));
+  }
   if (output.result.verdict == Verdict::pass) return result;
   result.details = worst_lines(tally);
   if (output.result.verdict == Verdict::fail) {

@@ -1,0 +1,25 @@
+// The diagnosis of one audited recording, all its outputs together.
+#pragma once
+
+#include <vector>
+
+#include "gqa/audit/audit_outputs.hpp"
+#include "gqa/diagnose/diagnosis.hpp"
+
+namespace gqa {
+
+/// qk_matmul_output recorded as its neighbouring mode: ONNX 1.18 meant 1 and 2 the other way
+/// round. Not an edit of a behaviour, so not among fault_kinds().
+extern const FaultKind modes_swapped;
+
+/// Names what is wrong with a recording whose outputs were audited; for one that passed, says
+/// what its inputs cannot show. Packed recordings come uncut, with the outputs of every document.
+///
+/// `tolerance` is what the audit used; where it chose a model by itself, the models it tried are
+/// tried here too, from tight to loose.
+/// Errors: those of make_diagnosis_case.
+Diagnosis diagnose_recording(const ProblemTensors& tensors, const Contract& contract,
+                             const std::vector<OutputAudit>& outputs, const Tolerance& tolerance,
+                             const SearchOptions& options = {});
+
+}  // namespace gqa

@@ -1,0 +1,55 @@
+"""gqaverify verify."""
+
+import json
+
+from command_line import BAD_INPUT, HOLDS, WRONG, CommandLine, project
+
+
+class Verify(CommandLine):
+    FIXTURES = property(lambda self: project() / "fixtures" / "exact")
+
+    def test_shipped_fixtures(self):
+        out = self.run_program("verify", status=HOLDS).stdout
+        self.assertIn("129 of 129 fixtures right: verified", out)
+        self.assertEqual(out.count("210 of 210 within"), 3)
+        got = self.run_json("verify", status=HOLDS)
+        self.assertEqual(got["summary"], {"pass": 129, "fail": 0, "verified": True})
+        self.assertEqual(len(got["fixtures"]), 129)
+
+    def test_one_fixture_shows_its_outputs(self):
+        path = self.FIXTURES / "two-queries-one-history.json"
+        out = self.run_program("verify", "-v", path, status=HOLDS).stdout
+        self.assertIn("(3,2) (1,6)", out)
+        self.assertIn("1 of 1 fixtures right: verified", out)
+
+    def broken(self, change):
+        document = json.loads((self.FIXTURES / "two-queries-one-history.json").read_text())
+        change(document)
+        path = self.folder / "two-queries-one-history.json"
+        path.write_text(json.dumps(document))
+        return path
+
+    def test_a_wrong_expectation_fails_and_names_the_place(self):
+        def change(document):
+            document["expect"]["output"][0][1][0][0] = "1/2"
+
+        out = self.run_program("verify", self.broken(change), status=WRONG).stdout
+        self.assertIn("output[0, 1, 0, 0]: 1, expected 1/2", out)
+        self.assertIn("0 of 1 fixtures right: NOT VERIFIED", out)
+
+    def test_a_malformed_fixture_names_file_and_field(self):
+        def change(document):
+            document["value"][0][0][0][0] = "1/0"
+
+        path = self.broken(change)
+        result = self.run_program("verify", path, status=BAD_INPUT)
+        self.assertIn(f"{path}: value[0][0][0][0]", result.stderr)
+        self.assertIn("[rational.zero_denominator]", result.stderr)
+
+    def test_nothing_to_check_is_never_verified(self):
+        self.run_program("verify", self.folder, status=BAD_INPUT)
+        empty = self.folder / "empty.json"
+        empty.write_text("")
+        self.assertIn(str(empty), self.run_program("verify", empty, status=BAD_INPUT).stderr)
+        missing = self.folder / "missing.json"
+        self.assertIn(str(missing), self.run_program("verify", missing, status=BAD_INPUT).stderr)

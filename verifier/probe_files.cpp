@@ -1,0 +1,134 @@
+#include "probe_files.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "gqa/error.hpp"
+#include "gqa/io/contract_json.hpp"
+#include "gqa/io/npy.hpp"
+#include "gqa/io/recording.hpp"
+#include "gqa/io/safetensors.hpp"
+
+namespace gqa::program {
+namespace {
+
+using TensorField = std::shared_ptr<const TypedTensor> ProblemTensors::*;
+
+struct NamedField {
+  const char* name;
+  TensorField field;
+};
+constexpr std::array input_fields{
+    NamedField{"query", &ProblemTensors::query},
+    NamedField{"key", &ProblemTensors::key},
+    NamedField{"value", &ProblemTensors::value},
+    NamedField{"past_key", &ProblemTensors::past_key},
+    NamedField{"past_value", &ProblemTensors::past_value},
+    NamedField{"attn_mask", &ProblemTensors::attn_mask},
+    NamedField{"nonpad_kv_seqlen", &ProblemTensors::nonpad_kv_seqlen},
+    NamedField{"sink", &ProblemTensors::sink},
+    NamedField{"alibi_slopes", &ProblemTensors::alibi_slopes},
+    NamedField{"cu_seqlens_q", &ProblemTensors::cu_seqlens_q},
+    NamedField{"cu_seqlens_k", &ProblemTensors::cu_seqlens_k},
+};
+
+std::filesystem::path file_of(const std::filesystem::path& directory, const Probe& probe) {
+  return directory / (probe.name + ".safetensors");
+}
+
+void require_unchanged(const Recording& found, const Probe& probe) {
+  for (const auto& [field_name, field] : input_fields) {
+    const auto& left = found.tensors.*field;
+    const auto& right = probe.tensors.*field;
+    const bool same = left ? right && left->type == right->type && left->shape == right->shape &&
+                                 left->bytes == right->bytes
+                           : !right;
+    if (!same) {
+      throw InputError("probe.changed", fmt::format("{}: {}", found.path, field_name),
+                       "is not what the probe holds; write the probes again");
+    }
+  }
+}
+
+void require_shape(const TypedTensor& output, const Probe& probe, const std::string& where) {
+  Shape expected = probe.tensors.query->shape;
+  const Shape& value = probe.tensors.value->shape;
+  if (probe.contract.layout == Layout::bsh) {
+    expected.back() = value.back() / *probe.contract.kv_num_heads * *probe.contract.q_num_heads;
+  } else {
+    expected.back() = value.back();
+  }
+  if (output.shape != expected) {
+    throw InputError("probe.output_shape", where,
+                     fmt::format("shape {} does not fit; expected {}", to_text(output.shape),
+                                 to_text(expected)));
+  }
+  if (output.type != probe.tensors.query->type) {
+    throw InputError("probe.output_type", where,
+                     fmt::format("holds {}; the probe is in {}", name(output.type),
+                                 name(probe.tensors.query->type)));
+  }
+}
+
+ProbeResult answer_of(const std::filesystem::path& directory, Probe probe) {
+  const Recording found = read_recording(file_of(directory, probe));
+  require_unchanged(found, probe);
+  ProbeResult result;
+  result.answer.output = found.tensors.output;
+  std::string where = found.path + ": output";
+  const std::filesystem::path array = directory / (probe.name + ".output.npy");
+  if (!result.answer.output && std::filesystem::exists(array)) {
+    result.answer.output = std::make_shared<const TypedTensor>(read_npy(array));
+    where = array.string();
+  }
+  if (result.answer.output) require_shape(*result.answer.output, probe, where);
+  result.answer.supported = result.answer.output != nullptr;
+  result.probe = std::move(probe);
+  result.probe.tensors.output = result.answer.output;
+  return result;
+}
+
+}  // namespace
+
+void write_probes(const std::filesystem::path& directory, ElementType type) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  for (const Probe& probe : probes(type)) {
+    if (probe.key_row_stride_factor != 1) continue;  // strides are not in files
+    SafetensorsFile file;
+    file.metadata["attention"] = to_json(probe.contract).dump();
+    file.metadata["probe"] = probe.name;
+    file.metadata["reads"] = probe.reads;
+    for (const auto& [field_name, field] : input_fields) {
+      if (probe.tensors.*field) file.tensors[field_name] = *(probe.tensors.*field);
+    }
+    write_safetensors(file_of(directory, probe), file);
+  }
+}
+
+std::vector<ProbeResult> read_answers(const std::filesystem::path& directory, ElementType& type) {
+  std::vector<ProbeResult> results;
+  std::optional<ElementType> found_type;
+  for (const Probe& probe : probes(ElementType::binary32)) {
+    const std::filesystem::path file = file_of(directory, probe);
+    if (std::filesystem::exists(file)) {
+      found_type = read_recording(file).tensors.query->type;
+      break;
+    }
+  }
+  if (!found_type) {
+    throw InputError("probe.none_found", directory.string(),
+                     "holds no probe; gqaverify probe write makes them");
+  }
+  type = *found_type;
+  for (Probe& probe : probes(type)) {
+    if (probe.key_row_stride_factor != 1) continue;
+    if (std::filesystem::exists(file_of(directory, probe))) {
+      results.push_back(answer_of(directory, std::move(probe)));
+    }
+  }
+  return results;
+}
+
+}  // namespace gqa::program
