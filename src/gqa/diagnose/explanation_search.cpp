@@ -90,6 +90,9 @@ class Search {
  private:
   static constexpr std::size_t sampled_rows = 12;
   static constexpr std::int64_t fewest_rows = 64;
+  // A fault may bring a row over the tolerance together with the rounding that was there: what
+  // it adds alone is less than the tolerance.
+  static constexpr double touching_share = 1.0 / 64;
 
   void collect_candidates(std::span<const Fault> extra) {
     std::vector<Fault> faults = all_faults();
@@ -110,7 +113,7 @@ class Search {
       const bool edits = fault.apply(behaviour) == Edit::changed;
       changed = changed || edits;
       const auto touches = [&](const RowPlace& place) {
-        return edits && !same_row(cases_[n], cases_[n].declared, behaviour, place);
+        return edits && !same_row(cases_[n], cases_[n].declared, behaviour, place, touching_share);
       };
       for (const RowPlace& place : spread(witnesses_[n].wrong, sampled_rows)) {
         result.touched.push_back(touches(place) ? 1 : 0);

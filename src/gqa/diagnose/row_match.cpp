@@ -89,7 +89,7 @@ Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour,
 }
 
 bool same_row(const DiagnosisCase& problem, const Behaviour& left, const Behaviour& right,
-              const RowPlace& declared_place) {
+              const RowPlace& declared_place, double share) {
   const RowPlace left_place = walked(left, declared_place);
   const RowPlace right_place = walked(right, declared_place);
   const auto a = evaluate_row<double>(left, left_place.batch, left_place.head, left_place.row);
@@ -99,7 +99,7 @@ bool same_row(const DiagnosisCase& problem, const Behaviour& left, const Behavio
   for (std::size_t c = 0; c < a.output.size(); ++c) {
     if (a.is_nan[c] != b.is_nan[c]) return false;
     if (a.is_nan[c] != 0) continue;
-    if (!(std::abs(a.output[c] - b.output[c]) <= allowed[c])) return false;
+    if (!(std::abs(a.output[c] - b.output[c]) <= share * allowed[c])) return false;
   }
   return true;
 }

@@ -26,9 +26,9 @@ bool matches_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
 /// By enclosures and the tolerance's own bounds.
 Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour, const RowPlace& place);
 
-/// Do two behaviours give the same row, as far as the tolerance can see?
+/// Do two behaviours give the same row, to within `share` of what the tolerance allows?
 bool same_row(const DiagnosisCase& problem, const Behaviour& left, const Behaviour& right,
-              const RowPlace& place);
+              const RowPlace& place, double share = 1);
 
 /// The recorded element [place, column] as the behaviour walks the output.
 double recorded(const Behaviour& behaviour, const RowPlace& place, std::int64_t column);

@@ -24,10 +24,19 @@ std::string explanation_lines(const Explanation& explanation, bool is_first,
   return text;
 }
 
+// Faults that only special numbers show (NaN in hidden slots, overflows, empty rows) are beyond
+// nearly every input: people read of the others, programs of all.
+bool concerns_people(std::string_view slug) {
+  for (const std::string_view family : {"head_map.", "causal.", "window.", "length.", "scale."}) {
+    if (slug.starts_with(family)) return true;
+  }
+  return false;
+}
+
 std::string inseparable_line(const Diagnosis& diagnosis, const std::string& indent) {
   std::vector<std::string> faults;
   for (const auto& [first, second] : diagnosis.inseparable) {
-    if (first == "contract") faults.push_back(second);
+    if (first == "contract" && concerns_people(second)) faults.push_back(second);
   }
   if (faults.empty()) return "";
   return fmt::format("{}these inputs cannot show: {}\n", indent, fmt::join(faults, ", "));

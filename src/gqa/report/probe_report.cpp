@@ -41,6 +41,10 @@ std::string counts_line(const ProbeReport& report) {
   if (report.unsupported() > 0) {
     text += fmt::format("; {} not supported: not verified", report.unsupported());
   }
+  if (report.count(Verdict::fail) == 0 && report.diagnosis.status == DiagnosisStatus::named) {
+    text += fmt::format("\nfinding: within the rounding of that model, and what {} is",
+                        report.diagnosis.explanations.front().describe());
+  }
   return text + "\n";
 }
 
