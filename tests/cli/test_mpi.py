@@ -1,5 +1,6 @@
 """gqaverify under an MPI launcher: 1, 2 and 4 ranks, errors of one rank, and a rank that dies."""
 
+import functools
 import os
 import shutil
 import signal
@@ -24,6 +25,7 @@ ENVIRONMENT = os.environ | {
 }
 
 
+@functools.cache
 def why_not():
     """Why there is no MPI to test with; None if there is."""
     if MPIRUN is None:
