@@ -1,6 +1,9 @@
 #include "mpi_job.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -192,15 +195,25 @@ AuditTally MpiJob::outcome() {
   return read_tally(record_or_throw(from_first(text)), job_.empty);
 }
 
-AuditTally MpiJob::run() {
-  const std::vector<std::int64_t> mine = deal();
-  {
-    const std::jthread worker([this, &mine] { compute(mine); });
+// An error here leaves the others waiting for messages: only the launcher can end them.
+void MpiJob::communicate() {
+  try {
     if (rank_ == 0) {
       serve(static_cast<std::size_t>(size_ - 1));
     } else {
       deliver();
     }
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "gqaverify: rank {}: internal error: {}\n", rank_, error.what());
+    MPI_Abort(MPI_COMM_WORLD, internal_error);
+  }
+}
+
+AuditTally MpiJob::run() {
+  const std::vector<std::int64_t> mine = deal();
+  {
+    const std::jthread worker([this, &mine] { compute(mine); });
+    communicate();
   }
   return outcome();
 }

@@ -34,6 +34,7 @@ class MpiJob {
   std::deque<Finished> take_finished();
   void serve(std::size_t computing);
   void deliver();
+  void communicate();
   void keep(std::int64_t block, const AuditTally& tally);
   void keep_message(const std::string& text);
   void fail(std::exception_ptr error);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
