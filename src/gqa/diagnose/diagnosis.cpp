@@ -128,6 +128,9 @@ std::vector<std::string> indistinguishable_faults(const DiagnosisCase& problem,
   const std::int64_t total = behaviour.batch() * behaviour.query_heads() * behaviour.queries();
   const std::vector<RowPlace> places = places_of(behaviour, largest_keys / keys);
   const bool complete = static_cast<std::int64_t>(places.size()) == total;
+  std::vector<std::optional<ExpectedRow>> expected(places.size());
+  tbb::parallel_for(std::size_t{0}, places.size(),
+                    [&](std::size_t i) { expected[i].emplace(problem, behaviour, places[i]); });
   const auto kinds = fault_kinds();
   std::vector<char> same(kinds.size(), 0);
   tbb::parallel_for(std::size_t{0}, kinds.size(), [&](std::size_t i) {
@@ -135,10 +138,8 @@ std::vector<std::string> indistinguishable_faults(const DiagnosisCase& problem,
     Behaviour trial = behaviour;
     const Edit edit = fault.apply(trial);
     if (edit == Edit::not_applicable) return;
-    const auto unchanged = [&](const RowPlace& place) {
-      return same_row(problem, behaviour, trial, place);
-    };
-    same[i] = edit == Edit::same || (complete && std::ranges::all_of(places, unchanged)) ? 1 : 0;
+    const auto unchanged = [&](const auto& row) { return row->is_same(trial); };
+    same[i] = edit == Edit::same || (complete && std::ranges::all_of(expected, unchanged)) ? 1 : 0;
   });
   std::vector<std::string> names;
   for (std::size_t i = 0; i < kinds.size(); ++i) {

@@ -62,6 +62,10 @@ class Search {
       const std::int64_t of_row = std::max<std::int64_t>(problem.declared.keys(), 1);
       const std::int64_t rows = std::max<std::int64_t>(keys / of_row, fewest_rows);
       witnesses_.push_back(witnesses_of(problem, options, rows));
+      std::vector<ExpectedRow>& sampled = sampled_.emplace_back();
+      for (const RowPlace& place : spread(witnesses_.back().wrong, sampled_rows)) {
+        sampled.emplace_back(problem, problem.declared, place);
+      }
     }
   }
 
@@ -112,11 +116,9 @@ class Search {
       Behaviour behaviour = cases_[n].declared;
       const bool edits = fault.apply(behaviour) == Edit::changed;
       changed = changed || edits;
-      const auto touches = [&](const RowPlace& place) {
-        return edits && !same_row(cases_[n], cases_[n].declared, behaviour, place, touching_share);
-      };
-      for (const RowPlace& place : spread(witnesses_[n].wrong, sampled_rows)) {
-        result.touched.push_back(touches(place) ? 1 : 0);
+      for (const ExpectedRow& row : sampled_[n]) {
+        const bool touches = edits && !row.is_same(behaviour, touching_share);
+        result.touched.push_back(touches ? 1 : 0);
         result.touches_anything = result.touches_anything || result.touched.back() != 0;
       }
     }
@@ -201,6 +203,7 @@ class Search {
   std::span<const DiagnosisCase> cases_;
   const SearchOptions& options_;
   std::vector<Witnesses> witnesses_;
+  std::vector<std::vector<ExpectedRow>> sampled_;  // some wrong rows of each case, as declared
   std::vector<Candidate> candidates_;
 };
 

@@ -140,6 +140,27 @@ void add_visible_keys(const ProbeReport& report, std::vector<IdentifiedRule>& ru
   }
 }
 
+// Scales show in scores alone, so that other faults have to be allowed for.
+void add_scales(const ProbeReport& report, std::vector<IdentifiedRule>& rules) {
+  std::vector<Fault> known;
+  if (!report.diagnosis.explanations.empty()) {
+    known = report.diagnosis.explanations.front().faults;
+    std::erase_if(known, [](const Fault& fault) { return family(*fault.kind) == "scale"; });
+  }
+  struct Reading {
+    const char* probe;
+    const char* rule;
+    const char* declared;
+  };
+  for (const Reading& reading : {Reading{"scale", "default scale at dk = 4", "0.5"},
+                                 Reading{"scale_given", "given scale of 3/4", "0.75"}}) {
+    const ProbeResult* result = find(report, reading.probe);
+    rules.push_back(
+        measured(reading.rule, reading.declared,
+                 result == nullptr ? std::nullopt : read_scale(*result, report.tolerance, known)));
+  }
+}
+
 }  // namespace
 
 std::string_view name(Agreement agreement) {
@@ -158,12 +179,7 @@ std::vector<IdentifiedRule> identify(const ProbeReport& report) {
   std::vector<IdentifiedRule> rules;
   add_head_maps(report, rules);
   add_visible_keys(report, rules);
-  const ProbeResult* scale = find(report, "scale");
-  rules.push_back(measured("default scale at dk = 4", "0.5",
-                           scale == nullptr ? std::nullopt : read_scale(*scale, report.tolerance)));
-  const ProbeResult* given = find(report, "scale_given");
-  rules.push_back(measured("given scale of 3/4", "0.75",
-                           given == nullptr ? std::nullopt : read_scale(*given, report.tolerance)));
+  add_scales(report, rules);
   for (const ScoreRule& rule : score_rules) rules.push_back(from_family(report, rule));
   const ProbeResult* empty = find(report, "causal_more_queries");
   rules.push_back(measured("rows without a key", "zero",

@@ -107,9 +107,11 @@ std::string declared_visible_keys(const ProbeResult& result) {
   return fmt::format("{}", fmt::join(rows, ", "));
 }
 
-std::optional<std::string> read_scale(const ProbeResult& result, const Tolerance& tolerance) {
-  const DiagnosisCase problem =
+std::optional<std::string> read_scale(const ProbeResult& result, const Tolerance& tolerance,
+                                      std::span<const Fault> known) {
+  DiagnosisCase problem =
       make_diagnosis_case(result.probe.tensors, result.probe.contract, tolerance);
+  problem.declared = edited(problem.declared, known);
   const auto scale = fitting_scale(problem, places_of(problem.declared, 16));
   if (!scale) return std::nullopt;
   return fmt::format("{:.6g}", *scale);

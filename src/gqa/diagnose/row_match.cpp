@@ -88,18 +88,24 @@ Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour,
   return all;
 }
 
-bool same_row(const DiagnosisCase& problem, const Behaviour& left, const Behaviour& right,
-              const RowPlace& declared_place, double share) {
-  const RowPlace left_place = walked(left, declared_place);
-  const RowPlace right_place = walked(right, declared_place);
-  const auto a = evaluate_row<double>(left, left_place.batch, left_place.head, left_place.row);
-  const auto b = evaluate_row<double>(right, right_place.batch, right_place.head, right_place.row);
-  if (a.anything || b.anything) return a.anything == b.anything;
-  const auto allowed = estimated_allowance(left, left_place, a, problem.tolerance, *problem.format);
-  for (std::size_t c = 0; c < a.output.size(); ++c) {
-    if (a.is_nan[c] != b.is_nan[c]) return false;
-    if (a.is_nan[c] != 0) continue;
-    if (!(std::abs(a.output[c] - b.output[c]) <= share * allowed[c])) return false;
+ExpectedRow::ExpectedRow(const DiagnosisCase& problem, const Behaviour& behaviour,
+                         const RowPlace& place)
+    : place_(place) {
+  const RowPlace own = walked(behaviour, place);
+  row_ = evaluate_row<double>(behaviour, own.batch, own.head, own.row);
+  if (!row_.anything) {
+    allowed_ = estimated_allowance(behaviour, own, row_, problem.tolerance, *problem.format);
+  }
+}
+
+bool ExpectedRow::is_same(const Behaviour& other, double share) const {
+  const RowPlace own = walked(other, place_);
+  const auto row = evaluate_row<double>(other, own.batch, own.head, own.row);
+  if (row.anything || row_.anything) return row.anything == row_.anything;
+  for (std::size_t c = 0; c < row.output.size(); ++c) {
+    if (row.is_nan[c] != row_.is_nan[c]) return false;
+    if (row.is_nan[c] != 0) continue;
+    if (!(std::abs(row_.output[c] - row.output[c]) <= share * allowed_[c])) return false;
   }
   return true;
 }

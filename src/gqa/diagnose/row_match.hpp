@@ -26,9 +26,19 @@ bool matches_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
 /// By enclosures and the tolerance's own bounds.
 Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour, const RowPlace& place);
 
-/// Do two behaviours give the same row, to within `share` of what the tolerance allows?
-bool same_row(const DiagnosisCase& problem, const Behaviour& left, const Behaviour& right,
-              const RowPlace& place, double share = 1);
+/// One row of a behaviour, ready to be compared with that of others.
+class ExpectedRow {
+ public:
+  ExpectedRow(const DiagnosisCase& problem, const Behaviour& behaviour, const RowPlace& place);
+
+  /// Does another behaviour give the same row, to within `share` of what the tolerance allows?
+  bool is_same(const Behaviour& other, double share = 1) const;
+
+ private:
+  RowPlace place_;  ///< as declared
+  EvaluatedRow<double> row_;
+  std::vector<double> allowed_;
+};
 
 /// The recorded element [place, column] as the behaviour walks the output.
 double recorded(const Behaviour& behaviour, const RowPlace& place, std::int64_t column);

@@ -1,0 +1,56 @@
+// One audit: its options, its cases, and how recordings become cases.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "arguments.hpp"
+#include "cluster.hpp"
+#include "gqa/audit/journal.hpp"
+#include "gqa/error.hpp"
+#include "gqa/io/recording.hpp"
+#include "gqa/report/audit_report.hpp"
+
+namespace gqa::program {
+
+/// What the flags of `audit` say, but for those of a live kernel.
+struct AuditFlags {
+  std::vector<std::string> paths;
+  ContractFlags contract;
+  ToleranceFlags tolerance;
+  std::size_t threads = 0;
+  bool no_filter = false;
+  bool no_diagnosis = false;
+  std::int64_t sample = 0;  // 0: all rows
+  std::uint64_t seed = 0;
+  std::string journal;
+  std::string json;
+  std::string junit;
+};
+
+// One audit of all paths: what was asked for, and who works on it.
+struct Audit {
+  const AuditFlags& flags;
+  Cluster& cluster;
+  Journal* journal = nullptr;  // of the first rank, if one is kept
+  std::vector<AuditCase> cases = {};
+
+  bool is_compared() const { return cluster.size() > 1 || !flags.journal.empty(); }
+};
+
+/// A case for input that could not be read.
+AuditCase failed_case(const std::string& path, const InputError& error);
+
+/// A case for something that a live kernel did beside writing its output: it fails.
+AuditCase finding_case(const std::string& path, const std::string& finding);
+/// A case for a problem that a live kernel refused: it stays undecided.
+AuditCase unsupported_case(const std::string& path);
+
+/// Adds one case, or one for each document of a packed recording, after the contract flags.
+/// Errors: those of the audit, InputError.
+void audit_recording(Recording& recording, Audit& audit);
+
+/// Adds all cases at a path; one that cannot be read is a case of its own, and the rest goes on.
+void audit_path(const std::string& path, Audit& audit);
+
+}  // namespace gqa::program
