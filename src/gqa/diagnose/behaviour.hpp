@@ -118,6 +118,13 @@ struct Behaviour {
   std::int64_t value_size() const { return value.width; }
   std::int64_t group() const { return query_heads() / key.head_count(); }
 
+  OperandRow key_row(std::int64_t b, std::int64_t head, std::int64_t j) const {
+    return j < past() ? OperandRow(*past_key, b, head, j) : OperandRow(key, b, head, j - past());
+  }
+  OperandRow value_row(std::int64_t b, std::int64_t head, std::int64_t j) const {
+    return j < past() ? OperandRow(*past_value, b, head, j)
+                      : OperandRow(value, b, head, j - past());
+  }
   double key_at(std::int64_t b, std::int64_t head, std::int64_t j, std::int64_t d) const {
     return j < past() ? past_key->at(b, head, j, d) : key.at(b, head, j - past(), d);
   }

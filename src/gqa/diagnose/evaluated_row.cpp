@@ -163,20 +163,23 @@ class RowEvaluator {
 
   void sum_values(const Weights<T>& weights) {
     const T factor = behaviour_.output_scaled ? number<T>(behaviour_.scale) : T(1);
+    if (behaviour_.running_sum == nullptr) add_plainly(weights);
     for (std::size_t c = 0; c < result_.output.size(); ++c) {
-      T sum = behaviour_.running_sum != nullptr ? narrow_sum(weights, c) : plain_sum(weights, c);
+      T sum = behaviour_.running_sum != nullptr ? narrow_sum(weights, c) : result_.output[c];
       if (behaviour_.sink_has_value && weights.sink) sum += T(*weights.sink * T(value(0, c)));
       result_.output[c] = T(sum * factor);
       if (std::isnan(middle(result_.output[c]))) result_.is_nan[c] = 1;
     }
   }
 
-  T plain_sum(const Weights<T>& weights, std::size_t c) const {
-    T sum(0);
+  void add_plainly(const Weights<T>& weights) {
     for (std::size_t k = 0; k < keys_.visible.size(); ++k) {
-      sum += T(weights.of_keys[k] * T(value(static_cast<std::int64_t>(keys_.visible[k]), c)));
+      const OperandRow row =
+          behaviour_.value_row(batch_, value_head_, static_cast<std::int64_t>(keys_.visible[k]));
+      for (std::size_t c = 0; c < result_.output.size(); ++c) {
+        result_.output[c] += T(weights.of_keys[k] * T(row[static_cast<std::int64_t>(c)]));
+      }
     }
-    return sum;
   }
 
   // Weights that round differently in the implementation may turn a step the other way: an

@@ -28,9 +28,26 @@ struct HeadRows {
   }
 };
 
+class OperandView;
+
+/// One row of an operand: straight from memory where it lies there in one piece.
+class OperandRow {
+ public:
+  OperandRow(const OperandView& view, std::int64_t b, std::int64_t h, std::int64_t s);
+  double operator[](std::int64_t d) const;
+
+ private:
+  const double* direct_ = nullptr;
+  const OperandView* view_;
+  std::int64_t b_;
+  std::int64_t h_;
+  std::int64_t s_;
+};
+
 /// A [B, H, S, D] operand, head by head. Reads outside the buffer give zero: what is there
 /// is nobody's, and no explanation rests on it.
-struct OperandView {
+class OperandView {
+ public:
   std::int64_t batch = 0;
   std::int64_t rows = 0;
   std::int64_t width = 0;
@@ -46,6 +63,21 @@ struct OperandView {
     return inside ? (*head.data)[static_cast<std::size_t>(index)] : 0;
   }
 };
+
+inline OperandRow::OperandRow(const OperandView& view, std::int64_t b, std::int64_t h,
+                              std::int64_t s)
+    : view_(&view), b_(b), h_(h), s_(s) {
+  const HeadRows& head = view.heads[static_cast<std::size_t>(h)];
+  const std::int64_t first = head.index(b, s / view.row_divisor, 0);
+  const auto size = static_cast<std::int64_t>(head.data->size());
+  if (head.column_stride == 1 && first >= 0 && first + view.width <= size) {
+    direct_ = head.data->data() + first;
+  }
+}
+
+inline double OperandRow::operator[](std::int64_t d) const {
+  return direct_ != nullptr ? direct_[d] : view_->at(b_, h_, s_, d);
+}
 
 /// The right walk of a tensor whose axes lie as `layout` says; `heads` for folded layouts.
 /// Errors: those of decode; InputError "contract.shape_rank", "contract.layout_heads",

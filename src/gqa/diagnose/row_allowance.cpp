@@ -30,9 +30,8 @@ Norms norms_of(const Behaviour& b, const RowPlace& place, const std::vector<std:
   norms.query4_squared = std::sqrt(norms.query4_squared);
   for (const std::size_t j : keys) {
     double sum = 0;
-    for (std::int64_t d = 0; d < b.key_size(); ++d) {
-      sum += fourth(b.key_at(place.batch, kv_head, static_cast<std::int64_t>(j), d));
-    }
+    const OperandRow key = b.key_row(place.batch, kv_head, static_cast<std::int64_t>(j));
+    for (std::int64_t d = 0; d < b.key_size(); ++d) sum += fourth(key[d]);
     // A filled slot may hold anything; its score was not made from it.
     norms.key4_squared.push_back(std::isfinite(sum) ? std::sqrt(sum) : 0);
   }
@@ -65,21 +64,30 @@ class LikelyEstimate {
     }
   }
 
-  double operator()(std::int64_t column) const {
-    const auto c = static_cast<std::size_t>(column);
+  std::vector<double> columns() const {
+    const auto size = row_.output.size();
+    std::vector<double> variance(size), squares(size), value_variance(size);
     const std::int64_t head = behaviour_.value_head[static_cast<std::size_t>(place_.head)];
-    const double output = row_.output[c];
-    double variance = 0;
-    double squares = 0;
-    double value_variance = 0;
     for (std::size_t k = 0; k < row_.visible.size(); ++k) {
-      const double v = behaviour_.value_at(place_.batch, head,
-                                           static_cast<std::int64_t>(row_.visible[k]), column);
+      const OperandRow values =
+          behaviour_.value_row(place_.batch, head, static_cast<std::int64_t>(row_.visible[k]));
       const double w = row_.weights[k];
-      variance += w * w * variance_[k] * (v - output) * (v - output);
-      squares += w * w * v * v;
-      value_variance += std::abs(w) * (v - output) * (v - output);
+      for (std::size_t c = 0; c < size; ++c) {
+        const double v = values[static_cast<std::int64_t>(c)];
+        const double away = (v - row_.output[c]) * (v - row_.output[c]);
+        variance[c] += w * w * variance_[k] * away;
+        squares[c] += w * w * v * v;
+        value_variance[c] += std::abs(w) * away;
+      }
     }
+    for (std::size_t c = 0; c < size; ++c) {
+      variance[c] = joined(variance[c], squares[c], value_variance[c], row_.output[c]);
+    }
+    return variance;
+  }
+
+ private:
+  double joined(double variance, double squares, double value_variance, double output) const {
     const auto n = static_cast<double>(row_.visible.size());
     const double ua = model_.accumulation;
     const double ul = model_.denominator;
@@ -92,7 +100,6 @@ class LikelyEstimate {
                             model_.output_underflow(format_));
   }
 
- private:
   const Behaviour& behaviour_;
   const RowPlace& place_;
   const EvaluatedRow<double>& row_;
@@ -117,11 +124,11 @@ std::vector<double> estimated_allowance(const Behaviour& behaviour, const RowPla
                                         const FloatFormat& format) {
   std::vector<double> allowance(row.output.size());
   const auto* model = std::get_if<ModelTolerance>(&tolerance);
-  std::optional<LikelyEstimate> likely;
-  if (model != nullptr) likely.emplace(behaviour, place, row, *model->model, format);
+  if (model != nullptr) {
+    allowance = LikelyEstimate(behaviour, place, row, *model->model, format).columns();
+  }
   for (std::size_t c = 0; c < allowance.size(); ++c) {
-    allowance[c] = likely ? (*likely)(static_cast<std::int64_t>(c))
-                          : stated_allowance(tolerance, format, row.output[c]);
+    if (model == nullptr) allowance[c] = stated_allowance(tolerance, format, row.output[c]);
     // What binary64 evaluation itself may be off.
     allowance[c] += 1e-12 * std::abs(row.output[c]);
     if (!row.slack.empty()) allowance[c] += row.slack[c];

@@ -67,9 +67,9 @@ class ScoreReader {
     const std::int64_t kv_head = behaviour_.key_head[static_cast<std::size_t>(head_)];
     T sum(0);
     bool overflowed = false;
+    const OperandRow key = behaviour_.key_row(batch_, kv_head, j);
     for (std::int64_t d = 0; d < behaviour_.key_size(); ++d) {
-      const double key = behaviour_.key_at(batch_, kv_head, j, d);
-      sum += T(query_[static_cast<std::size_t>(d)] * T(key));
+      sum += T(query_[static_cast<std::size_t>(d)] * T(key[d]));
       if (behaviour_.overflow.dot_product && !overflowed &&
           std::abs(middle(sum)) >= binary16_overflow) {
         overflowed = true;
