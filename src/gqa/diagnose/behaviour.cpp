@@ -83,7 +83,11 @@ Behaviour behaviour_of(const ProblemTensors& tensors, const Contract& contract) 
   behaviour.empty = outcome_of(problem.contract.empty_row);
   if (problem.alibi_slopes) {
     std::vector<Ball>& slopes = behaviour.slopes.emplace();
-    for (const double slope : *problem.alibi_slopes) slopes.emplace_back(slope);
+    // Of a packed problem, `problem` is the first document alone.
+    const std::vector<double> all = tensors.cu_seqlens_q
+                                        ? decode(*tensors.alibi_slopes, "alibi_slopes").data()
+                                        : *problem.alibi_slopes;
+    for (const double slope : all) slopes.emplace_back(slope);
   }
   return behaviour;
 }

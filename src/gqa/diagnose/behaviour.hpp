@@ -98,7 +98,7 @@ struct Behaviour {
   bool score_scaled = true;    ///< false: scores are q.k, see output_factor
   bool output_scaled = false;  ///< the output is multiplied by the scale
   bool softcap_after_mask = false;
-  std::optional<std::vector<Ball>> slopes;  ///< [B * Hq]
+  std::optional<std::vector<Ball>> slopes;  ///< [B * Hq], or [Hq], or [documents * Hq]
 
   // Softmax and output.
   std::optional<std::vector<double>> sink;  ///< [Hq]

@@ -1,6 +1,7 @@
 #include "gqa/diagnose/evaluated_row.hpp"
 
 #include <limits>
+#include <numeric>
 
 #include "gqa/diagnose/row_scores.hpp"
 #include "gqa/diagnose/row_weights.hpp"
@@ -85,8 +86,8 @@ class RowEvaluator {
         result_.anything = true;
         break;
       case EmptyOutcome::mean_of_all: {
-        std::vector<std::size_t> all(static_cast<std::size_t>(behaviour_.keys()));
-        for (std::size_t j = 0; j < all.size(); ++j) all[j] = j;
+        std::vector<std::size_t> all(static_cast<std::size_t>(keys_.slots));
+        std::iota(all.begin(), all.end(), static_cast<std::size_t>(keys_.begin));
         mean_of(all);
         break;
       }
@@ -203,7 +204,7 @@ class RowEvaluator {
   void spoil_by_hidden() {
     if (!behaviour_.overflow.hidden_key && !behaviour_.overflow.hidden_value) return;
     std::size_t next = 0;
-    for (std::int64_t j = 0; j < behaviour_.keys(); ++j) {
+    for (std::int64_t j = keys_.begin; j < keys_.begin + keys_.slots; ++j) {
       if (next < keys_.visible.size() && keys_.visible[next] == static_cast<std::size_t>(j)) {
         ++next;
         continue;

@@ -13,7 +13,9 @@ struct Extent {
   std::int64_t queries = 0;  // T
   std::int64_t begin = 0;    // of its keys
   std::int64_t length = 0;   // L
+  std::int64_t slots = 0;    // keys whatever their length
   bool lengths_given = false;
+  std::int64_t document = 0;
 };
 
 Extent whole_extent_of(const Behaviour& behaviour, std::int64_t batch, std::int64_t row) {
@@ -22,12 +24,14 @@ Extent whole_extent_of(const Behaviour& behaviour, std::int64_t batch, std::int6
     const auto& keys = behaviour.documents->key_starts;
     const auto next = std::upper_bound(starts.begin(), starts.end(), row);
     const auto n = static_cast<std::size_t>(next - starts.begin()) - 1;
-    return {row - starts[n], starts[n + 1] - starts[n], keys[n], keys[n + 1] - keys[n], false};
+    const std::int64_t count = keys[n + 1] - keys[n];
+    return {row - starts[n], starts[n + 1] - starts[n],   keys[n], count, count,
+            false,           static_cast<std::int64_t>(n)};
   }
   const bool given = behaviour.lengths.has_value();
   const std::int64_t length =
       given ? (*behaviour.lengths)[static_cast<std::size_t>(batch)] : behaviour.keys();
-  return {row, behaviour.queries(), 0, length, given};
+  return {row, behaviour.queries(), 0, length, behaviour.keys(), given};
 }
 
 Extent extent_of(const Behaviour& behaviour, std::int64_t batch, std::int64_t row) {
@@ -107,6 +111,8 @@ RowKeys keys_of_row(const Behaviour& behaviour, std::int64_t batch, std::int64_t
   const Extent extent = extent_of(behaviour, batch, row);
   RowKeys keys;
   keys.position = extent.row + offset_of(behaviour, extent);
+  keys.document = extent.document;
+  keys.slots = extent.slots;
   keys.begin = extent.begin;
   keys.end = extent.begin + extent.length;
   for (std::int64_t key = keys.begin; key < keys.end; ++key) {

@@ -12,8 +12,10 @@ namespace gqa {
 /// The keys of one row.
 struct RowKeys {
   std::int64_t position = 0;  ///< of the row on the key axis, in the document's own count
+  std::int64_t document = 0;  ///< of a packed problem
   std::int64_t begin = 0;     ///< keys [begin, end) are the document's, up to its length
   std::int64_t end = 0;
+  std::int64_t slots = 0;            ///< of the document from `begin` on, whatever its length
   std::vector<std::size_t> visible;  ///< that take part in the softmax, ascending
   std::vector<char> filled;          ///< per entry of `visible`: hidden by a rule, but not left out
   std::vector<std::size_t> once_hidden;  ///< of an empty row: hidden by range or mask, not both

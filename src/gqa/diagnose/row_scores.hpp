@@ -37,15 +37,11 @@ class ScoreReader {
     for (std::int64_t d = 0; d < behaviour.key_size(); ++d) {
       query_.emplace_back(behaviour.query.at(batch, head, row, d));
     }
-    if (behaviour.slopes) {
-      const auto per_head = behaviour.slopes->size() == behaviour.key_head.size();
-      const std::int64_t index = per_head ? head : batch * behaviour.query_heads() + head;
-      slope_ = number<T>((*behaviour.slopes)[static_cast<std::size_t>(index)]);
-    }
   }
 
   Scores<T> of(const RowKeys& keys) const {
     Scores<T> scores;
+    const T slope = slope_of(keys);
     scores.dropped.assign(keys.visible.size(), 0);
     for (std::size_t k = 0; k < keys.visible.size(); ++k) {
       const auto j = static_cast<std::int64_t>(keys.visible[k]);
@@ -56,13 +52,21 @@ class ScoreReader {
       }
       T raw = product(j, scores, k);
       if (behaviour_.score_scaled) raw = T(raw * scale_);
-      scores.final.push_back(finished(raw, keys, j, scores));
+      scores.final.push_back(finished(raw, slope, keys, j, scores));
       scores.raw.push_back(std::move(raw));
     }
     return scores;
   }
 
  private:
+  T slope_of(const RowKeys& keys) const {
+    if (!behaviour_.slopes) return T(0);
+    const bool per_head = behaviour_.slopes->size() == behaviour_.key_head.size();
+    const std::int64_t entry = behaviour_.documents ? keys.document : batch_;
+    const std::int64_t index = per_head ? head_ : entry * behaviour_.query_heads() + head_;
+    return number<T>((*behaviour_.slopes)[static_cast<std::size_t>(index)]);
+  }
+
   T product(std::int64_t j, Scores<T>& scores, std::size_t k) const {
     const std::int64_t kv_head = behaviour_.key_head[static_cast<std::size_t>(head_)];
     T sum(0);
@@ -83,12 +87,13 @@ class ScoreReader {
     return sum;
   }
 
-  T finished(const T& raw, const RowKeys& keys, std::int64_t j, Scores<T>& scores) const {
+  T finished(const T& raw, const T& slope, const RowKeys& keys, std::int64_t j,
+             Scores<T>& scores) const {
     using std::tanh;
     T added(mask_bias(behaviour_, batch_, head_, row_, j));
     if (behaviour_.slopes) {
       const std::int64_t distance = std::abs(keys.position - (j - keys.begin));
-      added -= T(slope_ * T(static_cast<double>(distance)));
+      added -= T(slope * T(static_cast<double>(distance)));
     }
     const bool capped = behaviour_.contract.softcap != 0;
     if (!capped) return T(raw + added);
@@ -105,7 +110,6 @@ class ScoreReader {
   std::int64_t row_;
   T scale_;
   T cap_;
-  T slope_ = T(0);
   std::vector<T> query_;
 };
 
