@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "gqa/report/diagnosis_report.hpp"
 #include "gqa/version.hpp"
 
 namespace gqa {
@@ -40,6 +41,12 @@ TestCase test_case(const AuditCase& entry, const OutputAudit& output) {
         "{} of {} elements violate {}{}: {}", tally.violations, tally.elements,
         describe(entry.tolerance),
         output.result.strength == FailureStrength::proved ? ", proved" : "", output.result.where);
+    if (entry.diagnosis && output.name == "output") {
+      for (const Explanation& explanation : entry.diagnosis->explanations) {
+        result.message += fmt::format("; {}", explanation.describe());
+      }
+      result.details += diagnosis_text(*entry.diagnosis, "");
+    }
   } else {
     result.outcome = "error";
     result.message = fmt::format("{}: {} of {} elements are open", name(output.result.verdict),
@@ -53,7 +60,7 @@ std::vector<TestCase> test_cases(const std::vector<AuditCase>& cases) {
   for (const AuditCase& entry : cases) {
     for (const OutputAudit& output : entry.outputs) result.push_back(test_case(entry, output));
     if (entry.outputs.empty()) {
-      result.push_back({entry.path, "audit", "error",
+      result.push_back({entry.path, "audit", entry.verdict == Verdict::fail ? "failure" : "error",
                         fmt::format("{} [{}]", entry.error, entry.error_code), ""});
     }
   }
