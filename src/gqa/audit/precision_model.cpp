@@ -70,50 +70,34 @@ RoundingBound::RoundingBound(const PrecisionModel& model, const RowRounding& row
   largest_score_ = row.sink_score ? *row.sink_score : row.scores.front();
   for (const Ball& score : row.scores) largest_score_ = max(largest_score_, score);
   weighted_variance_.reserve(row.scores.size());
-  for (std::size_t k = 0; k < row.scores.size(); ++k) {
-    weighted_variance_.push_back(square(row.weights[k]) * score_variance(k));
-  }
-  std::vector<const Ball*> scores;
-  for (const Ball& score : row.scores) scores.push_back(&score);
-  score_deviation_ =
-      weighted_deviation(row.weights, scores, row.sink_weight, row.sink_score.value_or(Ball()));
-  if (row.sink_weight) {
-    const Ball x = *row.sink_score - largest_score_;
-    const Ball sigma = Ball(model.exponential * model.exponential) / Ball(3) *
-                       (square(*row.sink_score) + square(x) + Ball(4));
-    sink_variance_ = square(*row.sink_weight) * sigma;
-  }
-  weight_coherence_ = coherence(Ball(model.weight), key_score_deviation(row));
   Ball total;
   Ball squares;
-  for (const Ball& weight : row.weights) {
-    total += weight;
-    squares += square(weight);
+  std::vector<const Ball*> scores;
+  for (std::size_t k = 0; k < row.scores.size(); ++k) {
+    weighted_variance_.push_back(square(row.weights[k]) * variance_of_score(k));
+    total += row.weights[k];
+    squares += square(row.weights[k]);
+    scores.push_back(&row.scores[k]);
   }
-  const Ball deviation = deviation_of(total, squares, Ball(static_cast<double>(row.visible)));
-  denominator_drift_ = Ball(model.denominator) * coherence(Ball(2 * model.denominator), deviation);
+  likely_row_.visible = Ball(static_cast<double>(row.visible));
+  if (row.sink_weight) {
+    likely_row_.sink_variance = sink_score_variance(model, *row.sink_weight, *row.sink_score,
+                                                    *row.sink_score - largest_score_);
+  }
+  likely_row_.score_deviation =
+      weighted_deviation(row.weights, scores, row.sink_weight, row.sink_score.value_or(Ball()));
+  likely_row_.weight_coherence = coherence(Ball(model.weight), key_score_deviation(row));
+  likely_row_.denominator_coherence =
+      coherence(Ball(2 * model.denominator), deviation_of(total, squares, likely_row_.visible));
   find_worst_factors();
 }
 
-// sigma_j^2 = u_s^2 (dk/6 scale^2 |q|_4^2 |k_j|_4^2 + dk/9 s_j^2) + u_q^2/3 s_j^2
-//             + u_e^2/3 (s_j^2 + x_j^2 + 4)                                   (THEORY 3)
-// Softcap and bias, where declared, round the score they leave: 4 + 1 further roundings of
-// relative size u_e (tanh, its argument, the product, the addition); softcap itself is
-// 1-Lipschitz, so the earlier error passes through undiminished at most.
-Ball RoundingBound::score_variance(std::size_t k) const {
-  const Ball dk(static_cast<double>(row_.key_size));
-  const Ball raw = square(row_.raw_scores[k]);
-  const Ball score = square(row_.scores[k]);
-  const Ball x = square(row_.scores[k] - largest_score_);
-  const Ball products = square(row_.scale) * row_.query_norm4_squared * row_.key_norm4_squared[k];
-  const Ball us2(model_.score * model_.score);
-  const Ball uq2(model_.stored_score * model_.stored_score);
-  const Ball ue2(model_.exponential * model_.exponential);
-  Ball variance = us2 * (dk * products / Ball(6) + dk * raw / Ball(9));
-  variance += uq2 / Ball(3) * raw;
-  variance += ue2 / Ball(3) * (raw + x + Ball(4));
-  if (!row_.plain) variance += ue2 / Ball(3) * (Ball(4) * score + raw);
-  return variance;
+Ball RoundingBound::variance_of_score(std::size_t k) const {
+  return score_variance(
+      model_, row_.key_size, row_.plain,
+      ScoreSquares<Ball>{square(row_.scale) * row_.query_norm4_squared * row_.key_norm4_squared[k],
+                         square(row_.raw_scores[k]), square(row_.scores[k]),
+                         square(row_.scores[k] - largest_score_)});
 }
 
 // D_j, the worst error of score j. Every term q_t k_t goes through at most dk roundings of
@@ -183,71 +167,46 @@ void RoundingBound::find_worst_factors() {
       tiny_amplification_ * Ball(4 * model_.inner_underflow + model_.storage_underflow);
 }
 
-//   var_c    = sum w_j^2 sigma_j^2 (v_jc - o_c)^2 + (u_p^2/3 + u_a^2 n/6) sum w_j^2 v_jc^2
-//              + (u_a^2 + u_l^2) n/9 o_c^2
-//   likely_c = lambda sqrt(var_c) + (u_s + u_e) sd_w(s) sd_w(v_c) + u_o |o_c|     (THEORY 3)
-// With t_p, t_i the storage's and the inner underflow, further
-//   in var_c:    (t_p^2 + t_i^2)/3 sum v_jc^2 + 2 t_i^2/3 n (1 + o_c^2): a weight below the
-//                normal range, its product with v, and the sums' rescalings;
-//   in likely_c: (u_p |o_c| + t_p |sum v_jc|) u_p / max(u_p, sd_w(s)): weights that are equal
-//                round equally. Spread over more than a few roundings, they do not: the mean
-//                of a sawtooth of period 2 u_p over a spread sd falls faster than u_p / sd;
-//                n/2 |o_c| (u_a k(2 u_a |o_c|, sd(w_j v_jc)) + u_l k(2 u_l, sd(w_j))), with
-//                k(q, sd) = q / max(q, sd) and sd over the keys: a running sum of equal terms
-//                rounds the same way for half its length or stalls. Terms that spread by more
-//                than the last partial sum's spacing q do not.
 RoundingBounds RoundingBound::column(std::span<const Ball* const> values,
                                      const Ball& output) const {
-  const Ball n(static_cast<double>(row_.visible));
-  Ball spread = row_.sink_weight ? sink_variance_ * square(output) : Ball();
+  LikelyColumn<Ball> sums;
+  sums.output = abs(output);
   Ball weighted_sum;
-  Ball weighted_squares;
-  Ball squares;
-  Ball sum;
   Ball mean_magnitude;
   Ball largest;
   for (std::size_t k = 0; k < values.size(); ++k) {
     const Ball magnitude = abs(*values[k]);
-    spread += weighted_variance_[k] * square(*values[k] - output);
+    sums.spread += weighted_variance_[k] * square(*values[k] - output);
     const Ball term = row_.weights[k] * *values[k];
     weighted_sum += term;
-    weighted_squares += square(term);
-    squares += square(*values[k]);
-    sum += *values[k];
+    sums.weighted_squares += square(term);
+    sums.squares += square(*values[k]);
+    sums.sum += *values[k];
     mean_magnitude += row_.weights[k] * magnitude;
     largest = max(largest, magnitude);
   }
-  const Ball up2(model_.weight * model_.weight);
-  const Ball ua2(model_.accumulation * model_.accumulation);
-  const Ball ul2(model_.denominator * model_.denominator);
-  const Ball stored(model_.storage_underflow);
-  const Ball inner(model_.inner_underflow);
-  const Ball tiny = (square(stored) + square(inner)) / Ball(3) * squares +
-                    square(inner) * Ball(2) / Ball(3) * n * (Ball(1) + square(output));
-  const Ball variance = spread + (up2 / Ball(3) + ua2 * n / Ball(6)) * weighted_squares +
-                        (ua2 + ul2) * n / Ball(9) * square(output) + tiny;
-  const Ball common = Ball(model_.score + model_.exponential) * score_deviation_ *
-                          weighted_deviation(row_.weights, values, row_.sink_weight, Ball()) +
-                      weight_coherence_ * (Ball(model_.weight) * abs(output) + stored * abs(sum));
-  const Ball drift =
-      denominator_drift_ +
-      Ball(model_.accumulation) * coherence(Ball(2 * model_.accumulation) * abs(output),
-                                            deviation_of(weighted_sum, weighted_squares, n));
-  const Ball roundoff(model_.output_roundoff(*row_.output_format));
-  const Ball output_tiny(model_.output_underflow(*row_.output_format));
+  sums.sum = abs(sums.sum);
+  sums.value_deviation = weighted_deviation(row_.weights, values, row_.sink_weight, Ball());
+  sums.accumulation_coherence =
+      coherence(Ball(2 * model_.accumulation) * sums.output,
+                deviation_of(weighted_sum, sums.weighted_squares, likely_row_.visible));
+  const FormatRounding recorded{model_.output_roundoff(*row_.output_format),
+                                model_.output_underflow(*row_.output_format)};
   RoundingBounds bounds;
-  bounds.likely = Ball(model_.lambda) * sqrt(variance) + common +
-                  n / Ball(2) * drift * abs(output) + max(roundoff * abs(output), output_tiny);
+  bounds.likely = likely_bound(model_, likely_row_, sums, recorded);
   if (!less(Ball(0), denominator_least_).certainly()) {
     bounds.worst = Ball(1) / Ball(0);  // a denominator that may vanish bounds nothing
     return bounds;
   }
   // The weight, the exp of a rescaling times the sum so far, a product with v, a rescaling.
+  const Ball stored(model_.storage_underflow);
+  const Ball inner(model_.inner_underflow);
   const Ball lost = tiny_amplification_ * ((Ball(2) * inner + stored) * largest + Ball(2) * inner +
                                            (Ball(4) * inner + stored) * abs(output));
   const Ball moved = (numerator_error_ * mean_magnitude + denominator_error_ * abs(output) + lost) /
                      denominator_least_;
-  bounds.worst = moved + max(roundoff * (abs(output) + moved), output_tiny);
+  bounds.worst =
+      moved + max(Ball(recorded.roundoff) * (abs(output) + moved), Ball(recorded.underflow));
   return bounds;
 }
 

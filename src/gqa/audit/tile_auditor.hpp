@@ -8,6 +8,7 @@
 #include "gqa/audit/audit.hpp"
 #include "gqa/audit/filter.hpp"
 #include "gqa/audit/interval_decision.hpp"
+#include "gqa/audit/likely_interval.hpp"
 #include "gqa/audit/row_auditor.hpp"
 
 namespace gqa {
@@ -29,6 +30,8 @@ class RowAuditors {
 };
 
 /// Decides the elements of tiles; what stays open goes to the rungs of RowAuditor.
+///
+/// Under a model, what the tile's sums leave open is first asked of LikelyRows.
 class TileAuditor {
  public:
   TileAuditor(const AttentionProblem& problem, const AuditOptions& options);
@@ -37,17 +40,22 @@ class TileAuditor {
   void audit_tile(const FilterTile& tile, AuditTally& tally);
 
  private:
-  struct RowWork;
-  void audit_row(const FilterTile& tile, std::size_t r, RowWork& work, AuditTally& tally);
-  Uncertain decide_element(const RowWork& work, double centre, double radius, const Interval& error,
-                           std::int64_t column) const;
+  struct Element;
+  struct OpenRow;
+  struct Work;
+  void audit_row(std::size_t r, Work& work);
+  void decide_open_rows(Work& work);
+  Element element(const Work& work, std::size_t r, std::int64_t column) const;
+  Uncertain decide(const Work& work, const Element& element) const;
+  void record(const Work& work, const Element& element, Uncertain decision) const;
+  Uncertain unless_worst_case(Uncertain likely) const;
 
   const AttentionProblem& problem_;
   const AuditOptions& options_;
   const ModelTolerance* model_;
   std::optional<StatedTolerance> stated_;
+  std::optional<LikelyContext> likely_;
   UlpTable ulps_;
-  bool plain_;
   RowAuditors rows_;
 };
 
