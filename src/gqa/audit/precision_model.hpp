@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gqa/audit/likely_bound.hpp"
+#include "gqa/audit/worst_bound.hpp"
 #include "gqa/num/ball.hpp"
 #include "gqa/num/float_format.hpp"
 
@@ -76,19 +77,14 @@ class RoundingBound {
 
  private:
   Ball variance_of_score(std::size_t k) const;
-  Ball score_error(std::size_t k) const;
-  Ball largest_exponent_error() const;
-  void find_worst_factors();
+  WorstBound worst_of_row() const;
 
   const PrecisionModel& model_;
   const RowRounding& row_;
   Ball largest_score_;
   std::vector<Ball> weighted_variance_;  // w_k^2 sigma_k^2 per visible key
   LikelyRow<Ball> likely_row_;
-  Ball numerator_error_;     // alpha: relative to each term
-  Ball denominator_error_;   // beta
-  Ball denominator_least_;   // a lower bound of computed / exact denominator
-  Ball tiny_amplification_;  // of the underflow of one weight
+  std::optional<WorstBound> worst_;
 };
 
 }  // namespace gqa

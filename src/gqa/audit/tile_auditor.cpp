@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gqa/audit/likely_rows.hpp"
-
 namespace gqa {
 
 std::shared_ptr<const RowAuditor> RowAuditors::of(std::int64_t batch, std::int64_t kv_head) {
@@ -39,10 +37,10 @@ struct TileAuditor::OpenRow {
 struct TileAuditor::Work {
   const FilterTile& tile;
   AuditTally& tally;
-  std::vector<double> outputs;              // of the current row
-  std::optional<LikelyInterval> likely;     // of the current row
-  std::vector<OpenRow> open_rows;           // waiting for more
-  std::unique_ptr<LikelyRows> likely_rows;  // made when first needed
+  std::vector<double> outputs;                  // of the current row
+  std::optional<LikelyInterval> likely;         // of the current row
+  std::vector<OpenRow> open_rows;               // waiting for more
+  std::unique_ptr<RoundingRows> rounding_rows;  // made when first needed
   std::vector<std::int64_t> open_columns;
 };
 
@@ -78,7 +76,7 @@ void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
       rows_.of(tile.batch, tile.kv_head)
           ->audit_columns(row.head, row.row, work.open_columns, tally);
     }
-    if (work.open_rows.size() == LikelyRows::most_rows) decide_open_rows(work);
+    if (work.open_rows.size() == RoundingRows::most_rows) decide_open_rows(work);
   }
   decide_open_rows(work);
 }
@@ -96,15 +94,35 @@ TileAuditor::Element TileAuditor::element(const Work& work, std::size_t r,
   return element;
 }
 
-// What only the worst case could explain is asked of the model itself.
-Uncertain TileAuditor::unless_worst_case(Uncertain likely) const {
-  return likely.certainly_not() && model_->accept_worst_case ? Uncertain::unknown() : likely;
+// By what the tile knows.
+ElementDecision TileAuditor::decide(const Work& work, const Element& e) const {
+  if (!work.likely) {
+    const Interval magnitude = magnitude_interval(e.centre, e.radius);
+    return {within(e.error, stated_->allowed(magnitude, e.ulps)), FailureStrength::proved};
+  }
+  const Uncertain likely = work.likely->explains(e.error, e.column, e.radius);
+  if (likely.certainly()) return {likely, FailureStrength::none};
+  // What the worst case explains is asked once more; but one proof is enough.
+  const bool enough = work.tally.proved_violations > 0 && !model_->accept_worst_case;
+  return {enough ? likely : Uncertain::unknown(), FailureStrength::statistical};
 }
 
-Uncertain TileAuditor::decide(const Work& work, const Element& e) const {
-  if (work.likely) return unless_worst_case(work.likely->explains(e.error, e.column, e.radius));
-  const Interval magnitude = magnitude_interval(e.centre, e.radius);
-  return within(e.error, stated_->allowed(magnitude, e.ulps));
+// By both bounds of the k-th open row, as decide() of verdict.hpp.
+ElementDecision TileAuditor::decide(RoundingRows& rows, std::size_t k, const Element& e) const {
+  const Uncertain likely = within(e.error, rows.likely(k, e.column, e.radius));
+  if (likely.certainly()) return {likely, FailureStrength::none};
+  const auto worst = rows.worst(k, e.column, e.radius);
+  const Uncertain possible = worst ? within(e.error, *worst) : Uncertain::unknown();
+  if (model_->accept_worst_case) {
+    const bool proved = likely.certainly_not() && possible.certainly_not();
+    return {possible.certainly() ? possible : (proved ? likely : Uncertain::unknown()),
+            proved ? FailureStrength::proved : FailureStrength::none};
+  }
+  if (!likely.is_decided()) return {};
+  if (possible.certainly_not()) return {likely, FailureStrength::proved};
+  // Where nothing bounds the worst case, nothing is proved.
+  if (possible.certainly() || !worst) return {likely, FailureStrength::statistical};
+  return {};
 }
 
 void TileAuditor::audit_row(std::size_t r, Work& work) {
@@ -122,8 +140,8 @@ void TileAuditor::audit_row(std::size_t r, Work& work) {
       work.open_columns.push_back(c);
       continue;
     }
-    const Uncertain decision = decide(work, e);
-    if (decision.is_decided()) {
+    const ElementDecision decision = decide(work, e);
+    if (decision.within.is_decided()) {
       record(work, e, decision);
     } else if (likely_) {
       open.push_back(e);
@@ -134,19 +152,18 @@ void TileAuditor::audit_row(std::size_t r, Work& work) {
   if (!open.empty()) work.open_rows.push_back({r, std::move(open)});
 }
 
-// The likely bound of all rows that wait, and enclosures for what it too leaves open.
+// Both bounds of all rows that wait, and enclosures for what they too leave open.
 void TileAuditor::decide_open_rows(Work& work) {
   if (work.open_rows.empty()) return;
-  if (!work.likely_rows) work.likely_rows = std::make_unique<LikelyRows>(problem_, *likely_);
+  if (!work.rounding_rows) work.rounding_rows = std::make_unique<RoundingRows>(problem_, *likely_);
   std::vector<std::size_t> rows;
   for (const OpenRow& open : work.open_rows) rows.push_back(open.r);
-  work.likely_rows->read(work.tile, rows);
+  work.rounding_rows->read(work.tile, rows);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     work.open_columns.clear();
     for (const Element& e : work.open_rows[k].elements) {
-      const Interval likely = (*work.likely_rows)(k, e.column, e.radius);
-      const Uncertain decision = unless_worst_case(within(e.error, likely));
-      if (decision.is_decided()) {
+      const ElementDecision decision = decide(*work.rounding_rows, k, e);
+      if (decision.within.is_decided()) {
         record(work, e, decision);
       } else {
         work.open_columns.push_back(e.column);
@@ -160,7 +177,8 @@ void TileAuditor::decide_open_rows(Work& work) {
   work.open_rows.clear();
 }
 
-void TileAuditor::record(const Work& work, const Element& e, Uncertain decision) const {
+void TileAuditor::record(const Work& work, const Element& e,
+                         const ElementDecision& decision) const {
   AuditTally& tally = work.tally;
   const FilterRow& row = work.tile.rows[e.r];
   ++tally.elements;
@@ -169,18 +187,17 @@ void TileAuditor::record(const Work& work, const Element& e, Uncertain decision)
                          rounded_up(e.error.upper / e.ulps.lower)};
   tally.add_errors({e.error.lower, e.error.upper}, ulp_error,
                    std::abs(e.output - e.centre) / e.ulps.upper);
-  if (decision.certainly_not()) {
+  if (decision.within.certainly_not()) {
     tally.add_violation(work.tile.batch * problem_.dimensions.q_heads + row.head, row.row,
                         e.column);
-    // A stated tolerance is a theorem; a model's likely bound is not.
-    if (model_ == nullptr) ++tally.proved_violations;
+    if (decision.strength == FailureStrength::proved) ++tally.proved_violations;
   } else if (!tally.may_be_worst(ulp_error.upper)) {
     return;
   }
   WorstElement worst;
   worst.index = {work.tile.batch, row.head, row.row, e.column};
   worst.output = e.output;
-  worst.within = decision;
+  worst.within = decision.within;
   worst.absolute_error = {e.error.lower, e.error.upper};
   worst.ulp_error = ulp_error;
   constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -9,7 +9,9 @@
 #include "gqa/audit/filter.hpp"
 #include "gqa/audit/interval_decision.hpp"
 #include "gqa/audit/likely_interval.hpp"
+#include "gqa/audit/rounding_rows.hpp"
 #include "gqa/audit/row_auditor.hpp"
+#include "gqa/audit/verdict.hpp"
 
 namespace gqa {
 
@@ -31,7 +33,7 @@ class RowAuditors {
 
 /// Decides the elements of tiles; what stays open goes to the rungs of RowAuditor.
 ///
-/// Under a model, what the tile's sums leave open is first asked of LikelyRows.
+/// Under a model, what the tile's sums leave open is first asked of RoundingRows.
 class TileAuditor {
  public:
   TileAuditor(const AttentionProblem& problem, const AuditOptions& options);
@@ -46,9 +48,9 @@ class TileAuditor {
   void audit_row(std::size_t r, Work& work);
   void decide_open_rows(Work& work);
   Element element(const Work& work, std::size_t r, std::int64_t column) const;
-  Uncertain decide(const Work& work, const Element& element) const;
-  void record(const Work& work, const Element& element, Uncertain decision) const;
-  Uncertain unless_worst_case(Uncertain likely) const;
+  ElementDecision decide(const Work& work, const Element& element) const;
+  ElementDecision decide(RoundingRows& rows, std::size_t k, const Element& element) const;
+  void record(const Work& work, const Element& element, const ElementDecision& decision) const;
 
   const AttentionProblem& problem_;
   const AuditOptions& options_;
