@@ -68,7 +68,11 @@ void check_row(const AttentionProblem& problem, const LikelyContext& context,
     if (row.epsilon <= 1e-7) {
       CHECK(lower <= likely.upper_double());
       CHECK(upper >= likely.lower_double());
-      sharpness.widest_interval = std::max(sharpness.widest_interval, upper / lower);
+      for (const double share : {0.05, 0.5, 0.9, 0.99, 0.999}) {
+        const double error = share * likely.lower_double();
+        if (interval.surely_explains(error, c, tile.radius(r, c))) CHECK(error <= lower);
+      }
+      CHECK_FALSE(interval.surely_explains(1.001 * likely.upper_double(), c, tile.radius(r, c)));
     }
     ++sharpness.elements;
     if (found.upper <= found.lower * (1 + 1e-6)) ++sharpness.sharp_rows;

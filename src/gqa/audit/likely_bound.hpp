@@ -81,44 +81,49 @@ inline double coherence(double spacing, double deviation) {
   return deviation > spacing ? spacing / deviation : 1;
 }
 
-///   var_c    = sum w_j^2 sigma_j^2 (v_jc - o_c)^2 + (u_p^2/3 + u_a^2 n/6) sum w_j^2 v_jc^2
-///              + (u_a^2 + u_l^2) n/9 o_c^2
-///   likely_c = lambda sqrt(var_c) + (u_s + u_e) sd_w(s) sd_w(v_c) + u_o |o_c|     (THEORY 3)
-/// With t_p, t_i the storage's and the inner underflow, further
-///   in var_c:    (t_p^2 + t_i^2)/3 sum v_jc^2 + 2 t_i^2/3 n (1 + o_c^2): a weight below the
-///                normal range, its product with v, and the sums' rescalings;
-///   in likely_c: (u_p |o_c| + t_p |sum v_jc|) u_p / max(u_p, sd_w(s)): weights that are equal
-///                round equally. Spread over more than a few roundings, they do not: the mean
-///                of a sawtooth of period 2 u_p over a spread sd falls faster than u_p / sd;
-///                n/2 |o_c| (u_a k(2 u_a |o_c|, sd(w_j v_jc)) + u_l k(2 u_l, sd(w_j))), with
-///                k(q, sd) = q / max(q, sd) and sd over the keys: a running sum of equal terms
-///                rounds the same way for half its length or stalls. Terms that spread by more
-///                than the last partial sum's spacing q do not.
+/// var_c = sum w_j^2 sigma_j^2 (v_jc - o_c)^2 + (u_p^2/3 + u_a^2 n/6) sum w_j^2 v_jc^2
+///         + (u_a^2 + u_l^2) n/9 o_c^2                                         (THEORY 3)
+///         + (t_p^2 + t_i^2)/3 sum v_jc^2 + 2 t_i^2/3 n (1 + o_c^2)
+/// The last line, with t_p, t_i the storage's and the inner underflow: a weight below the normal
+/// range, its product with v, and the sums' rescalings.
+template <class T>
+T likely_variance(const PrecisionModel& model, const LikelyRow<T>& row,
+                  const LikelyColumn<T>& column) {
+  const T& n = row.visible;
+  const T o2 = column.output * column.output;
+  const T up2(model.weight * model.weight);
+  const T ua2(model.accumulation * model.accumulation);
+  const T ul2(model.denominator * model.denominator);
+  const T tp2(model.storage_underflow * model.storage_underflow);
+  const T ti2(model.inner_underflow * model.inner_underflow);
+  const T tiny = (tp2 + ti2) / T(3) * column.squares + ti2 * T(2) / T(3) * n * (T(1) + o2);
+  return column.spread + row.sink_variance * o2 +
+         (up2 / T(3) + ua2 * n / T(6)) * column.weighted_squares + (ua2 + ul2) * n / T(9) * o2 +
+         tiny;
+}
+
+/// likely_c = lambda sqrt(var_c) + (u_s + u_e) sd_w(s) sd_w(v_c) + u_o |o_c|     (THEORY 3)
+///            + (u_p |o_c| + t_p |sum v_jc|) u_p / max(u_p, sd_w(s))
+///            + n/2 |o_c| (u_a k(2 u_a |o_c|, sd(w_j v_jc)) + u_l k(2 u_l, sd(w_j)))
+/// Second line: weights that are equal round equally. Spread over more than a few roundings, they
+/// do not: the mean of a sawtooth of period 2 u_p over a spread sd falls faster than u_p / sd.
+/// Third line, with k(q, sd) = q / max(q, sd) and sd over the keys: a running sum of equal terms
+/// rounds the same way for half its length or stalls. Terms that spread by more than the last
+/// partial sum's spacing q do not.
 /// Rising in every member of `row` and `column`, so that bounds of them give bounds of it.
 template <class T>
 T likely_bound(const PrecisionModel& model, const LikelyRow<T>& row, const LikelyColumn<T>& column,
                const FormatRounding& recorded) {
   using std::max;
   using std::sqrt;
-  const T& n = row.visible;
   const T& o = column.output;
-  const T up2(model.weight * model.weight);
-  const T ua2(model.accumulation * model.accumulation);
-  const T ul2(model.denominator * model.denominator);
-  const T stored(model.storage_underflow);
-  const T inner(model.inner_underflow);
-  const T tiny = (stored * stored + inner * inner) / T(3) * column.squares +
-                 inner * inner * T(2) / T(3) * n * (T(1) + o * o);
-  const T variance = column.spread + row.sink_variance * (o * o) +
-                     (up2 / T(3) + ua2 * n / T(6)) * column.weighted_squares +
-                     (ua2 + ul2) * n / T(9) * (o * o) + tiny;
   const T common =
       T(model.score + model.exponential) * row.score_deviation * column.value_deviation +
-      row.weight_coherence * (T(model.weight) * o + stored * column.sum);
+      row.weight_coherence * (T(model.weight) * o + T(model.storage_underflow) * column.sum);
   const T drift = T(model.denominator) * row.denominator_coherence +
                   T(model.accumulation) * column.accumulation_coherence;
-  return T(model.lambda) * sqrt(variance) + common + n / T(2) * drift * o +
-         max(T(recorded.roundoff) * o, T(recorded.underflow));
+  return T(model.lambda) * sqrt(likely_variance(model, row, column)) + common +
+         row.visible / T(2) * drift * o + max(T(recorded.roundoff) * o, T(recorded.underflow));
 }
 
 }  // namespace gqa

@@ -24,6 +24,9 @@ LikelyInterval::LikelyInterval(const LikelyContext& context, const FilterTile& t
   most_.score_deviation = std::sqrt(source.statistics.score_variance);
   if (sink) bound_sink(*sink);
   bound_scores();
+  per_square_ =
+      likely_variance(context.model, least_, LikelyColumn<double>{.weighted_squares = 1}) -
+      likely_variance(context.model, least_, LikelyColumn<double>{});
   most_.weight_coherence = 1;
   const double spread = square(b_) / n * (1 - margin) - square(key_weight_ / n);
   most_.denominator_coherence =
@@ -99,10 +102,24 @@ double LikelyInterval::upper(std::int64_t column, double radius) const {
          underflow_allowance(n, largest);
 }
 
+bool LikelyInterval::surely_explains(double error, std::int64_t column, double radius) const {
+  const double sum = tile_.squares(row_, column);
+  const double squares = sum - (tile_.squares_relative * sum + tile_.squares_absolute);
+  const double o = std::abs(tile_.output(row_, column)) + radius;
+  const double spread = std::max(0.0, squares / 2 - square(o * b_));
+  const double deviation = context_.model.lambda * (1 - margin);
+  // Negative squares explain nothing, nor does what is not finite.
+  const double explained =
+      square(deviation) * (per_square_ * squares + least_sigma2_ * spread) * (1 - margin);
+  return square(error) <= explained && explained < std::numeric_limits<double>::infinity() &&
+         error >= 0x1p-500;
+}
+
 Uncertain LikelyInterval::explains(const Interval& error, std::int64_t column,
                                    double radius) const {
   if (!usable_) return Uncertain::unknown();
   // Nearly every element of a healthy output is answered by the first.
+  if (surely_explains(error.upper, column, radius)) return Uncertain::yes();
   if (error.upper <= lower(column, radius)) return Uncertain::yes();
   if (error.lower > upper(column, radius)) return Uncertain::no();
   return Uncertain::unknown();

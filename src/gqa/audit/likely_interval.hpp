@@ -46,6 +46,9 @@ class LikelyInterval {
   /// error <= likely? Open where it depends on what the tile does not know.
   Uncertain explains(const Interval& error, std::int64_t column, double radius) const;
 
+  /// error <= lower()? At a price of ten operations: (a - |o| b)^2 >= a^2/2 - (o b)^2.
+  bool surely_explains(double error, std::int64_t column, double radius) const;
+
   /// Bounds of likely for an element whose reference is known within `radius`.
   double lower(std::int64_t column, double radius) const;
   double upper(std::int64_t column, double radius) const;
@@ -60,6 +63,7 @@ class LikelyInterval {
   std::size_t row_;
   bool usable_;              // the sums are as accurate as stated
   double b_ = 0;             // sqrt(sum w^2)
+  double per_square_ = 0;    // of var_c, at least: per sum w^2 v^2
   double key_weight_ = 1;    // sum w, at most
   double least_sigma2_ = 0;  // of any key, without the terms in s and x
   double most_sigma2_ = 0;
