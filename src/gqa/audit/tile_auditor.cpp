@@ -24,6 +24,7 @@ struct TileAuditor::Element {
   double centre;
   double radius;
   Interval error;
+  Interval magnitude;
   Interval ulps;
 };
 
@@ -81,8 +82,21 @@ void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
   decide_open_rows(work);
 }
 
-TileAuditor::Element TileAuditor::element(const Work& work, std::size_t r,
-                                          std::int64_t column) const {
+namespace {
+
+// error / ulps, which are powers of two: as a rule one division.
+Bounds in_ulps(const Interval& error, const Interval& ulps) {
+  if (ulps.lower != ulps.upper || ulps.upper < 0x1p-1000) {
+    return {rounded_down(error.lower / ulps.upper), rounded_up(error.upper / ulps.lower)};
+  }
+  const double per_ulp = 1 / ulps.upper;
+  return {rounded_down(error.lower * per_ulp), rounded_up(error.upper * per_ulp)};
+}
+
+}  // namespace
+
+inline TileAuditor::Element TileAuditor::element(const Work& work, std::size_t r,
+                                                 std::int64_t column) const {
   Element element{};
   element.r = r;
   element.column = column;
@@ -90,15 +104,15 @@ TileAuditor::Element TileAuditor::element(const Work& work, std::size_t r,
   element.centre = work.tile.output(r, column);
   element.radius = work.tile.radius(r, column);
   element.error = error_interval(element.output, element.centre, element.radius);
-  element.ulps = ulps_.ulps(magnitude_interval(element.centre, element.radius));
+  element.magnitude = magnitude_interval(element.centre, element.radius);
+  element.ulps = ulps_.ulps(element.magnitude);
   return element;
 }
 
 // By what the tile knows.
-ElementDecision TileAuditor::decide(const Work& work, const Element& e) const {
+inline ElementDecision TileAuditor::decide(const Work& work, const Element& e) const {
   if (!work.likely) {
-    const Interval magnitude = magnitude_interval(e.centre, e.radius);
-    return {within(e.error, stated_->allowed(magnitude, e.ulps)), FailureStrength::proved};
+    return {within(e.error, stated_->allowed(e.magnitude, e.ulps)), FailureStrength::proved};
   }
   const Uncertain likely = work.likely->explains(e.error, e.column, e.radius);
   if (likely.certainly()) return {likely, FailureStrength::none};
@@ -123,6 +137,34 @@ ElementDecision TileAuditor::decide(RoundingRows& rows, std::size_t k, const Ele
   // Where nothing bounds the worst case, nothing is proved.
   if (possible.certainly() || !worst) return {likely, FailureStrength::statistical};
   return {};
+}
+
+inline void TileAuditor::record(const Work& work, const Element& e,
+                                const ElementDecision& decision) const {
+  AuditTally& tally = work.tally;
+  const FilterRow& row = work.tile.rows[e.r];
+  ++tally.elements;
+  ++tally.decided_by_filter;
+  const Bounds ulp_error = in_ulps(e.error, e.ulps);
+  tally.add_errors({e.error.lower, e.error.upper}, ulp_error,
+                   std::abs(e.output - e.centre) / e.ulps.upper);
+  if (decision.within.certainly_not()) {
+    tally.add_violation(work.tile.batch * problem_.dimensions.q_heads + row.head, row.row,
+                        e.column);
+    if (decision.strength == FailureStrength::proved) ++tally.proved_violations;
+  } else if (!tally.may_be_worst(ulp_error.upper)) {
+    return;
+  }
+  WorstElement worst;
+  worst.index = {work.tile.batch, row.head, row.row, e.column};
+  worst.output = e.output;
+  worst.within = decision.within;
+  worst.absolute_error = {e.error.lower, e.error.upper};
+  worst.ulp_error = ulp_error;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  worst.reference = {std::nextafter(e.centre - e.radius, -infinity),
+                     std::nextafter(e.centre + e.radius, infinity)};
+  tally.add_worst(worst);
 }
 
 void TileAuditor::audit_row(std::size_t r, Work& work) {
@@ -175,35 +217,6 @@ void TileAuditor::decide_open_rows(Work& work) {
         ->audit_columns(row.head, row.row, work.open_columns, work.tally);
   }
   work.open_rows.clear();
-}
-
-void TileAuditor::record(const Work& work, const Element& e,
-                         const ElementDecision& decision) const {
-  AuditTally& tally = work.tally;
-  const FilterRow& row = work.tile.rows[e.r];
-  ++tally.elements;
-  ++tally.decided_by_filter;
-  const Bounds ulp_error{rounded_down(e.error.lower / e.ulps.upper),
-                         rounded_up(e.error.upper / e.ulps.lower)};
-  tally.add_errors({e.error.lower, e.error.upper}, ulp_error,
-                   std::abs(e.output - e.centre) / e.ulps.upper);
-  if (decision.within.certainly_not()) {
-    tally.add_violation(work.tile.batch * problem_.dimensions.q_heads + row.head, row.row,
-                        e.column);
-    if (decision.strength == FailureStrength::proved) ++tally.proved_violations;
-  } else if (!tally.may_be_worst(ulp_error.upper)) {
-    return;
-  }
-  WorstElement worst;
-  worst.index = {work.tile.batch, row.head, row.row, e.column};
-  worst.output = e.output;
-  worst.within = decision.within;
-  worst.absolute_error = {e.error.lower, e.error.upper};
-  worst.ulp_error = ulp_error;
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  worst.reference = {std::nextafter(e.centre - e.radius, -infinity),
-                     std::nextafter(e.centre + e.radius, infinity)};
-  tally.add_worst(worst);
 }
 
 }  // namespace gqa
