@@ -23,8 +23,10 @@ inline double rounded(const FloatFormat& format, double x) {
   if (format.precision == 53 || x == 0 || !std::isfinite(x)) return x;
   const auto biased = static_cast<int>((std::bit_cast<std::uint64_t>(x) >> 52) & 0x7ff);
   const int spacing = std::max(biased - 1023, format.minimum_exponent) - (format.precision - 1);
-  // At 1.5 * 2^(52 + spacing) the spacing of binary64 is 2^spacing.
-  const double anchor = 1.5 * std::ldexp(1.0, 52 + spacing);
+  // At 1.5 * 2^(52 + spacing) the spacing of binary64 is 2^spacing. No format reaches the ends
+  // of binary64's exponents: 2^(52 + spacing) is normal.
+  const double anchor =
+      1.5 * std::bit_cast<double>(static_cast<std::uint64_t>(52 + spacing + 1023) << 52);
   const double result = std::copysign((x + anchor) - anchor, x);
   if (std::abs(result) <= format.maximum()) return result;
   return std::copysign(std::numeric_limits<double>::infinity(), x);

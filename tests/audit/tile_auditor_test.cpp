@@ -13,34 +13,79 @@ namespace {
 
 using namespace gqa;
 
-// Outputs in binary32 near the exact ones: right, an ulp or two away, or off by far.
-std::shared_ptr<const TypedTensor> near_outputs(const AttentionProblem& problem,
-                                                test::Random& random) {
-  const Dimensions& d = problem.dimensions;
+// The element as a kernel might have it: right, an ulp or two away, off by far, or NaN.
+double near(double exact, test::Random& random) {
+  auto output = static_cast<float>(exact);
+  const std::int64_t steps = random.pick<std::int64_t>({0, 0, 0, 1, 2, 3, 50});
+  for (std::int64_t s = 0; s < steps; ++s) output = std::nextafter(output, 1e30F);
+  return random.one_in(40) ? std::nan("") : static_cast<double>(output);
+}
+
+// As far from exact as the model finds likely, or almost, or a little more, or by far.
+double beside_likely(const Ball& exact, const Ball& likely, test::Random& random) {
+  const double share = random.pick({0.0, 0.1, 0.5, 0.9, 0.99, 1 - 1e-7, 1 + 1e-7, 1.01, 1.5, 20.0});
+  const double sign = random.one_in(2) ? 1 : -1;
+  return (exact + Ball(sign * share) * likely).midpoint_double();
+}
+
+std::shared_ptr<TypedTensor> zeros(const Dimensions& d, ElementType type) {
   auto tensor = std::make_shared<TypedTensor>();
-  tensor->type = ElementType::binary32;
+  tensor->type = type;
   tensor->shape = {d.batch, d.q_heads, d.queries, d.value_size};
+  tensor->bytes.resize(static_cast<std::size_t>(element_count(tensor->shape)) * element_size(type));
+  return tensor;
+}
+
+// One row near the exact one; beside the bound of `model` if there is one.
+std::vector<double> near_row(const EnclosureReader& reader, std::int64_t head, std::int64_t row,
+                             std::vector<double> zero, const PrecisionModel* model,
+                             test::Random& random) {
+  const auto visible = reader.visible(head, row);
+  if (visible.empty() || !reader.is_finite(head, row, visible)) return zero;
+  const auto exact = reader.row(head, row, visible);
+  const RowRounding rounding = reader.rounding(head, row, visible, exact);
+  std::optional<RoundingBound> bound;
+  if (model != nullptr) bound.emplace(*model, rounding);
+  for (std::size_t c = 0; c < zero.size(); ++c) {
+    const Ball& reference = exact.output[c];
+    if (bound) {
+      const auto values = reader.value_column(visible, static_cast<std::int64_t>(c));
+      zero[c] = beside_likely(reference, bound->column(values, reference).likely, random);
+    } else {
+      zero[c] = near(reference.midpoint_double(), random);
+    }
+  }
+  return zero;
+}
+
+// Outputs near the exact ones, in binary32, or for most models in binary64 beside the bound.
+std::shared_ptr<const TypedTensor> near_outputs(ProblemTensors tensors, const Contract& contract,
+                                                const Tolerance& tolerance, test::Random& random) {
+  const auto* stated = std::get_if<ModelTolerance>(&tolerance);
+  const PrecisionModel* model = stated == nullptr || random.one_in(4) ? nullptr : stated->model;
+  const ElementType type = model == nullptr ? ElementType::binary32 : ElementType::binary64;
+  const Dimensions d = make_problem(tensors, contract).dimensions;
+  tensors.output = zeros(d, type);
+  const AttentionProblem problem = make_problem(tensors, contract);
+  const std::vector<double> zero(static_cast<std::size_t>(d.value_size));
+  std::vector<double> output;
   for (std::int64_t b = 0; b < d.batch; ++b) {
     for (std::int64_t h = 0; h < d.q_heads; ++h) {
       const EnclosureReader reader(problem, b, problem.head_map[static_cast<std::size_t>(h)]);
       for (std::int64_t i = 0; i < d.queries; ++i) {
-        const auto visible = reader.visible(h, i);
-        std::vector<float> row(static_cast<std::size_t>(d.value_size), 0.0F);
-        if (!visible.empty() && reader.is_finite(h, i, visible)) {
-          const auto exact = reader.row(h, i, visible);
-          for (std::size_t c = 0; c < row.size(); ++c) {
-            row[c] = static_cast<float>(exact.output[c].midpoint_double());
-            const std::int64_t steps = random.pick<std::int64_t>({0, 0, 0, 1, 2, 3, 50});
-            for (std::int64_t s = 0; s < steps; ++s) row[c] = std::nextafter(row[c], 1e30F);
-            if (random.one_in(40)) row[c] = std::nanf("");
-          }
-        }
-        const auto* bytes = reinterpret_cast<const std::byte*>(row.data());
-        tensor->bytes.insert(tensor->bytes.end(), bytes, bytes + row.size() * sizeof(float));
+        const std::vector<double> row = near_row(reader, h, i, zero, model, random);
+        output.insert(output.end(), row.begin(), row.end());
       }
     }
   }
-  return tensor;
+  return gqa_test::tensor_of(tensors.output->shape, output, type);
+}
+
+Tolerance some_model(test::Random& random) {
+  const auto models = precision_models();
+  const auto last = static_cast<std::int64_t>(models.size()) - 1;
+  return ModelTolerance{models[static_cast<std::size_t>(random.integer(0, last))],
+                        random.one_in(4)};
 }
 
 Tolerance some_tolerance(test::Random& random) {
@@ -52,45 +97,67 @@ Tolerance some_tolerance(test::Random& random) {
     case 2:
       return AbsoluteRelativeTolerance{power_of_two(random.pick<long>({-30, -24, -10})), 0};
     default:
-      return ModelTolerance{find_precision_model("f32"), random.one_in(3)};
+      return some_model(random);
   }
+}
+
+// Both ways to the verdict must agree; returns how many elements needed no enclosure.
+struct Decided {
+  std::int64_t by_filter = 0;
+  std::int64_t elements = 0;
+};
+
+Decided compare_with_enclosures(std::uint64_t seed, Tolerance (*tolerance)(test::Random&)) {
+  CAPTURE(seed);
+  gqa_test::Random operands(static_cast<unsigned>(seed));
+  gqa_test::RandomProblem drawn(operands);
+  CAPTURE(drawn.description);
+  test::Random random(seed);
+  ProblemTensors tensors = drawn.tensors;
+  AuditOptions options;
+  options.tolerance = tolerance(random);
+  options.largest_precision = 1024;
+  CAPTURE(describe(options.tolerance));
+  tensors.output = near_outputs(tensors, drawn.contract, options.tolerance, random);
+  const AttentionProblem problem = make_problem(tensors, drawn.contract);
+  const AuditResult filtered = audit(problem, options);
+  options.use_filter = false;
+  const AuditResult enclosed = audit(problem, options);
+  CHECK(filtered.verdict == enclosed.verdict);
+  CHECK(filtered.tally.elements == enclosed.tally.elements);
+  CHECK(filtered.tally.violations == enclosed.tally.violations);
+  CHECK(filtered.tally.undecided == enclosed.tally.undecided);
+  CHECK(filtered.tally.head_violations == enclosed.tally.head_violations);
+  CHECK(filtered.tally.row_violations == enclosed.tally.row_violations);
+  CHECK(filtered.tally.column_violations == enclosed.tally.column_violations);
+  CHECK(filtered.strength == enclosed.strength);
+  CHECK(filtered.where == enclosed.where);
+  // The true largest error lies in both certified ranges.
+  CHECK(filtered.tally.max_absolute_error.lower <= enclosed.tally.max_absolute_error.upper);
+  CHECK(enclosed.tally.max_absolute_error.lower <= filtered.tally.max_absolute_error.upper);
+  return {filtered.tally.decided_by_filter, filtered.tally.elements};
 }
 
 }  // namespace
 
 TEST_CASE("audit: the filter gives the verdict of enclosures on every element") {
-  std::int64_t by_filter = 0;
-  std::int64_t elements = 0;
+  Decided total;
   for (const std::uint64_t seed : test::seeds(60)) {
-    CAPTURE(seed);
-    gqa_test::Random operands(static_cast<unsigned>(seed));
-    gqa_test::RandomProblem drawn(operands);
-    CAPTURE(drawn.description);
-    test::Random random(seed);
-    ProblemTensors tensors = drawn.tensors;
-    tensors.output = near_outputs(make_problem(tensors, drawn.contract), random);
-    const AttentionProblem problem = make_problem(tensors, drawn.contract);
-    AuditOptions options;
-    options.tolerance = some_tolerance(random);
-    options.largest_precision = 1024;
-    const AuditResult filtered = audit(problem, options);
-    options.use_filter = false;
-    const AuditResult enclosed = audit(problem, options);
-    CHECK(filtered.verdict == enclosed.verdict);
-    CHECK(filtered.tally.elements == enclosed.tally.elements);
-    CHECK(filtered.tally.violations == enclosed.tally.violations);
-    CHECK(filtered.tally.undecided == enclosed.tally.undecided);
-    CHECK(filtered.tally.head_violations == enclosed.tally.head_violations);
-    CHECK(filtered.tally.row_violations == enclosed.tally.row_violations);
-    CHECK(filtered.tally.column_violations == enclosed.tally.column_violations);
-    CHECK(filtered.strength == enclosed.strength);
-    CHECK(filtered.where == enclosed.where);
-    // The true largest error lies in both certified ranges.
-    CHECK(filtered.tally.max_absolute_error.lower <= enclosed.tally.max_absolute_error.upper);
-    CHECK(enclosed.tally.max_absolute_error.lower <= filtered.tally.max_absolute_error.upper);
-    by_filter += filtered.tally.decided_by_filter;
-    elements += filtered.tally.elements;
+    const Decided found = compare_with_enclosures(seed, some_tolerance);
+    total.by_filter += found.by_filter;
+    total.elements += found.elements;
   }
-  MESSAGE("decided by the filter: " << by_filter << " of " << elements << " elements");
-  CHECK(by_filter * 4 > elements);
+  MESSAGE("decided by the filter: " << total.by_filter << " of " << total.elements << " elements");
+  CHECK(total.by_filter * 4 > total.elements);
+}
+
+TEST_CASE("audit: beside the likely bound of every model, the filter's verdict is that of balls") {
+  Decided total;
+  for (const std::uint64_t seed : test::seeds(120)) {
+    const Decided found = compare_with_enclosures(seed + 1000, some_model);
+    total.by_filter += found.by_filter;
+    total.elements += found.elements;
+  }
+  MESSAGE("decided in binary64: " << total.by_filter << " of " << total.elements << " elements");
+  CHECK(total.by_filter * 4 > total.elements);
 }

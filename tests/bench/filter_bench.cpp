@@ -5,82 +5,16 @@
 // the machine does hits them alike; the counters give medians of the ratios of the rounds
 // (and `*_min`, the ratio of the fastest rounds; `*_cpu`, of processor time).
 #include <benchmark/benchmark.h>
-#include <cblas.h>
-#include <sys/resource.h>
-#include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstring>
-#include <functional>
-#include <random>
-#include <vector>
 
+#include "bench_support.hpp"
 #include "gqa/audit/filter.hpp"
 
 namespace {
 
-using namespace gqa;
-
-std::shared_ptr<TypedTensor> normal_tensor(const Shape& shape, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  auto tensor = std::make_shared<TypedTensor>();
-  tensor->type = ElementType::binary32;
-  tensor->shape = shape;
-  tensor->bytes.resize(static_cast<std::size_t>(element_count(shape)) * sizeof(float));
-  for (std::size_t at = 0; at < tensor->bytes.size(); at += sizeof(float)) {
-    const float value = normal(random);
-    std::memcpy(tensor->bytes.data() + at, &value, sizeof value);
-  }
-  return tensor;
-}
-
-struct Case {
-  std::int64_t queries;
-  std::int64_t keys;
-  bool causal;
-  static constexpr std::int64_t q_heads = 32, kv_heads = 8, width = 128;
-
-  AttentionProblem problem() const {
-    ProblemTensors tensors;
-    tensors.query = normal_tensor({1, q_heads, queries, width}, 1);
-    tensors.key = normal_tensor({1, kv_heads, keys, width}, 2);
-    tensors.value = normal_tensor({1, kv_heads, keys, width}, 3);
-    Contract contract;
-    contract.causal = causal;
-    return make_problem(tensors, contract);
-  }
-  /// Of the two products over the visible keys.
-  double floating_point_operations() const {
-    const auto rows = static_cast<double>(q_heads * queries);
-    const auto all = static_cast<double>(keys);
-    const double seen = causal ? all - (static_cast<double>(queries) - 1) / 2 : all;
-    return rows * seen * 4 * static_cast<double>(width);
-  }
-};
-
-struct Time {
-  double wall = 0;
-  double cpu = 0;
-};
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec) +
-         1e-6 * static_cast<double>(usage.ru_utime.tv_usec);
-}
-
-Time time_of(const std::function<void()>& body) {
-  const auto wall = std::chrono::steady_clock::now();
-  const double cpu = cpu_seconds();
-  body();
-  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count(),
-          cpu_seconds() - cpu};
-}
+using namespace gqa_bench;
 
 // The whole reference, every element read as an audit would: compared with a tolerance.
 void run(const AttentionProblem& problem, const FilterOptions& options) {
@@ -97,11 +31,6 @@ void run(const AttentionProblem& problem, const FilterOptions& options) {
     beyond += count;
   });
   if (beyond != 0) std::abort();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // Ratios of the times of variants to those of the first, round by round.
@@ -135,7 +64,7 @@ void compare(benchmark::State& state, const std::vector<const char*>& names,
 }
 
 void certified_against_plain(benchmark::State& state, Case sizes, int repeats) {
-  const AttentionProblem problem = sizes.problem();
+  const AttentionProblem problem = make_problem(sizes.tensors(), sizes.contract());
   const FilterOptions plain{.radius = false};
   const FilterOptions certified{};
   const FilterOptions model{.model_terms = true};
@@ -146,38 +75,18 @@ void certified_against_plain(benchmark::State& state, Case sizes, int repeats) {
 }
 
 void one_thread_against_two(benchmark::State& state, Case sizes) {
-  const AttentionProblem problem = sizes.problem();
+  const AttentionProblem problem = make_problem(sizes.tensors(), sizes.contract());
   compare(state, {"two", "one"},
           {[&] { run(problem, {.threads = 2}); }, [&] { run(problem, {.threads = 1}); }}, 1);
 }
 
-// A product of the same size on every core at once: what the machine can do.
-double dgemm_rate() {
-  constexpr int n = 1024;
-  constexpr int products = 4;
-  const int threads = tbb::this_task_arena::max_concurrency();
-  std::vector<std::vector<double>> a(static_cast<std::size_t>(threads),
-                                     std::vector<double>(n * n, 0.5));
-  auto c = a;
-  const double seconds = time_of([&] {
-                           tbb::parallel_for(std::size_t{0}, a.size(), [&](std::size_t t) {
-                             for (int i = 0; i < products; ++i) {
-                               cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0,
-                                           a[t].data(), n, a[t].data(), n, 0.0, c[t].data(), n);
-                             }
-                           });
-                         }).wall;
-  return 2.0 * n * n * n * products * threads / seconds;
-}
-
 void fraction_of_dgemm(benchmark::State& state, Case sizes) {
-  openblas_set_num_threads(1);
-  const AttentionProblem problem = sizes.problem();
+  const AttentionProblem problem = make_problem(sizes.tensors(), sizes.contract());
   std::vector<double> fractions;
   double fastest = 0;
   double product = 0;
   for (auto _ : state) {
-    const double machine = dgemm_rate();
+    const double machine = dgemm_rate(tbb::this_task_arena::max_concurrency());
     const double rate = sizes.floating_point_operations() / time_of([&] { run(problem, {}); }).wall;
     fractions.push_back(rate / machine);
     fastest = std::max(fastest, rate);
@@ -194,7 +103,7 @@ void peak_memory(benchmark::State& state, Case sizes) {
     getrusage(RUSAGE_SELF, &usage);
     return static_cast<double>(usage.ru_maxrss) / 1024;
   };
-  const AttentionProblem problem = sizes.problem();
+  const AttentionProblem problem = make_problem(sizes.tensors(), sizes.contract());
   const double before = peak();
   for (auto _ : state) run(problem, {.model_terms = true});
   state.counters["MiB_above_inputs"] = peak() - before;

@@ -114,9 +114,12 @@ RowStatistics RowState::statistics() const {
   const auto& second = moments.second;
   result.query_norm4_squared = std::sqrt(query_fourth_sum);
   if (!(first[0] > 0) || !(second[0] > 0) || !(sum > 0)) return result;
-  const auto variance = [](const double(&m)[3]) {
+  // Where the mean is far from the reference, little of the difference is right: what it may
+  // lack is added, so that a bound made of it is not too small.
+  const double lost = 8 * (static_cast<double>(visible) + 64) * 0x1p-53;
+  const auto variance = [lost](const double(&m)[3]) {
     const double mean = m[1] / m[0];
-    return std::max(m[2] / m[0] - mean * mean, 0.0);
+    return std::max(m[2] / m[0] - mean * mean, 0.0) + lost * (m[2] / m[0]);
   };
   result.score_mean = reference + first[1] / first[0];
   result.score_variance = variance(first);

@@ -203,6 +203,8 @@ void TileAccumulator::join(TileAccumulator& other) {
     // Before join: a row whose query was read by no segment yet.
     rows_[r].query_square_sum =
         std::max(rows_[r].query_square_sum, other.rows_[r].query_square_sum);
+    rows_[r].query_fourth_sum =
+        std::max(rows_[r].query_fourth_sum, other.rows_[r].query_fourth_sum);
     const RowState::JoinFactors factors = rows_[r].join(other.rows_[r]);
     const auto add = [&](std::vector<double>& to, std::vector<double>& from, double own,
                          double others) {

@@ -13,53 +13,116 @@ constexpr double margin = 1e-3;
 
 }  // namespace
 
-LikelyInterval::LikelyInterval(const PrecisionModel& model, std::int64_t key_size,
-                               const FormatRounding& output, const FilterTile& tile,
-                               std::size_t row, bool plain)
-    : model_(model), output_(output), tile_(tile), row_(row), usable_(plain) {
+LikelyInterval::LikelyInterval(const LikelyContext& context, const FilterTile& tile,
+                               std::size_t row, std::optional<double> sink)
+    // Where a row's weights are worse than that, so are its sums (squares_relative_error).
+    : context_(context), tile_(tile), row_(row), usable_(tile.rows[row].epsilon <= 1e-7) {
   const FilterRow& source = tile.rows[row];
-  const RowStatistics& s = source.statistics;
-  const auto dk = static_cast<double>(key_size);
-  n_ = static_cast<double>(source.visible);
-  b_ = std::sqrt(s.square_weight);
-  const double products = square(model.score) * dk / 6 * s.query_norm4_squared;
-  const double constant = 4 * square(model.exponential) / 3;
-  least_sigma2_ = products * tile.key_norm4_squared_minimum + constant;
-  most_sigma2_ = products * tile.key_norm4_squared_maximum + constant;
-  const double scores = square(s.square_score_mean) + s.square_score_variance;
-  const double below_maximum =
-      square(s.square_score_mean - source.maximum) + s.square_score_variance;
-  score_sum_ =
-      s.square_weight * ((square(model.score) * dk / 9 + square(model.stored_score) / 3) * scores +
-                         square(model.exponential) / 3 * (scores + below_maximum));
-  common_ = (model.score + model.exponential) * std::sqrt(std::max(0.0, s.score_variance));
+  const double n = static_cast<double>(source.visible);
+  least_.visible = most_.visible = n;
+  b_ = std::sqrt(source.statistics.square_weight);
+  most_.score_deviation = std::sqrt(source.statistics.score_variance);
+  if (sink) bound_sink(*sink);
+  bound_scores();
+  per_square_ =
+      likely_variance(context.model, least_, LikelyColumn<double>{.weighted_squares = 1}) -
+      likely_variance(context.model, least_, LikelyColumn<double>{});
+  most_.weight_coherence = 1;
+  const double spread = square(b_) / n * (1 - margin) - square(key_weight_ / n);
+  most_.denominator_coherence =
+      coherence(2 * context.model.denominator, std::sqrt(std::max(spread, 0.0)));
 }
 
-Interval LikelyInterval::operator()(std::int64_t column, double radius) const {
-  if (!usable_) return {0, std::numeric_limits<double>::infinity()};
-  const Interval o = magnitude_interval(tile_.output(row_, column), radius);
+void LikelyInterval::bound_scores() {
+  const RowStatistics& s = tile_.rows[row_].statistics;
+  const auto variance = [this](const ScoreSquares<double>& squares) {
+    return score_variance(context_.model, context_.key_size, context_.plain, squares);
+  };
+  const double most_products = s.query_norm4_squared * tile_.key_norm4_squared_maximum;
+  least_sigma2_ = variance({s.query_norm4_squared * tile_.key_norm4_squared_minimum, 0, 0, 0});
+  most_sigma2_ = variance({most_products, 0, 0, 0});
+  const double scores = square(s.square_score_mean) + s.square_score_variance;
+  const double below_maximum =
+      square(s.square_score_mean - tile_.rows[row_].maximum) + s.square_score_variance;
+  const double raw =
+      context_.plain ? scores : static_cast<double>(context_.key_size) * most_products;
+  const double sum = variance({0, raw, scores, below_maximum});
+  // The difference may be small against what is subtracted.
+  const double difference = std::max(0.0, sum - variance({0, 0, 0, 0})) + 0x1p-50 * sum;
+  score_sum_ = s.square_weight * difference;
+}
+
+// sd_w(s) with the sink: both parts of the weights about their common mean.
+void LikelyInterval::bound_sink(double logit) {
+  const FilterRow& source = tile_.rows[row_];
+  const double weight = std::exp(logit - source.lse);
+  const double keys = std::max(0.0, 1 - weight * (1 - margin));
+  const double distance = logit - source.statistics.score_mean;
+  key_weight_ = std::min(1.0, keys);
+  most_.score_deviation =
+      std::sqrt(source.statistics.score_variance + std::min(weight, 0.25) * square(distance));
+  most_.sink_variance = sink_score_variance(context_.model, weight, logit, logit - source.maximum);
+}
+
+Interval LikelyInterval::squares(std::int64_t column) const {
   const double sum = tile_.squares(row_, column);
   const double slack = tile_.squares_relative * sum + tile_.squares_absolute;
-  const Interval squares{std::max(0.0, sum - slack), sum + slack};
+  return {std::max(0.0, sum - slack), sum + slack};
+}
+
+double LikelyInterval::lower(std::int64_t column, double radius) const {
+  const double o = magnitude_interval(tile_.output(row_, column), radius).lower;
+  const double most_o = magnitude_interval(tile_.output(row_, column), radius).upper;
+  LikelyColumn<double> sums;
+  sums.output = o;
+  sums.weighted_squares = squares(column).lower;
+  const double near = std::max(0.0, std::sqrt(sums.weighted_squares) - most_o * b_);
+  sums.spread = least_sigma2_ * square(near);
+  const double bound = likely_bound(context_.model, least_, sums, context_.recorded);
+  return bound < std::numeric_limits<double>::infinity() ? bound * (1 - margin) : 0;
+}
+
+double LikelyInterval::upper(std::int64_t column, double radius) const {
+  const PrecisionModel& model = context_.model;
+  const double o = magnitude_interval(tile_.output(row_, column), radius).upper;
   const double largest = tile_.column_maximum[static_cast<std::size_t>(column)];
-  const double per_weight = square(model_.weight) / 3 + square(model_.accumulation) * n_ / 6;
-  const double per_output = (square(model_.accumulation) + square(model_.denominator)) * n_ / 9;
-  const double near = std::max(0.0, std::sqrt(squares.lower) - o.upper * b_);
-  const double far = std::sqrt(squares.upper) + o.upper * b_;
-  const double least =
-      least_sigma2_ * square(near) + per_weight * squares.lower + per_output * square(o.lower);
-  const double most = most_sigma2_ * square(far) + score_sum_ * square(largest + o.upper) +
-                      per_weight * squares.upper + per_output * square(o.upper);
-  const double storage = square(model_.storage_underflow);
-  const double inner = square(model_.inner_underflow);
-  const double tiny =
-      n_ * ((storage + inner) / 3 * square(largest) + 2 * inner / 3 * (1 + square(o.upper)));
-  const double coherent = model_.weight * o.upper + model_.storage_underflow * n_ * largest +
-                          n_ / 2 * (model_.accumulation + model_.denominator) * o.upper;
-  return {(model_.lambda * std::sqrt(least) + output_.roundoff * o.lower) * (1 - margin),
-          (model_.lambda * std::sqrt(most + tiny) + common_ * largest + coherent +
-           output_.roundoff * o.upper + output_.underflow) *
-              (1 + margin)};
+  const double n = most_.visible;
+  LikelyColumn<double> sums;
+  sums.output = o;
+  sums.weighted_squares = squares(column).upper;
+  sums.spread = most_sigma2_ * square(std::sqrt(sums.weighted_squares) + o * b_) +
+                score_sum_ * square(largest + o);
+  sums.squares = n * square(largest);
+  sums.sum = n * largest;
+  sums.value_deviation = largest;
+  const double spread = squares(column).lower / n - square(o / n);
+  sums.accumulation_coherence =
+      coherence(2 * model.accumulation * o, std::sqrt(std::max(spread, 0.0)));
+  return likely_bound(model, most_, sums, context_.recorded) * (1 + margin) +
+         underflow_allowance(n, largest);
+}
+
+bool LikelyInterval::surely_explains(double error, std::int64_t column, double radius) const {
+  const double sum = tile_.squares(row_, column);
+  const double squares = sum - (tile_.squares_relative * sum + tile_.squares_absolute);
+  const double o = std::abs(tile_.output(row_, column)) + radius;
+  const double spread = std::max(0.0, squares / 2 - square(o * b_));
+  const double deviation = context_.model.lambda * (1 - margin);
+  // Negative squares explain nothing, nor does what is not finite.
+  const double explained =
+      square(deviation) * (per_square_ * squares + least_sigma2_ * spread) * (1 - margin);
+  return square(error) <= explained && explained < std::numeric_limits<double>::infinity() &&
+         error >= 0x1p-500;
+}
+
+Uncertain LikelyInterval::explains(const Interval& error, std::int64_t column,
+                                   double radius) const {
+  if (!usable_) return Uncertain::unknown();
+  // Nearly every element of a healthy output is answered by the first.
+  if (surely_explains(error.upper, column, radius)) return Uncertain::yes();
+  if (error.upper <= lower(column, radius)) return Uncertain::yes();
+  if (error.lower > upper(column, radius)) return Uncertain::no();
+  return Uncertain::unknown();
 }
 
 }  // namespace gqa

@@ -8,34 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "gqa/audit/likely_bound.hpp"
+#include "gqa/audit/worst_bound.hpp"
 #include "gqa/num/ball.hpp"
 #include "gqa/num/float_format.hpp"
 
 namespace gqa {
-
-/// How an implementation rounds: the unit roundoff of each of its steps, and how far
-/// underflow can move a result of it. THEORY 3; the presets are in precision_presets.cpp.
-///
-/// Operands are exact. A step rounds to nearest in a format with that unit roundoff and may
-/// be more accurate. The output is also rounded to the format in which it is recorded.
-struct PrecisionModel {
-  std::string_view name;
-  double score;         ///< u_s: accumulation of query . key, and scaling
-  double stored_score;  ///< u_q: scores stored between steps; 0: not stored
-  double exponential;   ///< u_e: exp (within 4 u_e) and its argument; softcap and bias
-  double denominator;   ///< u_l: the sum of the weights' numerators
-  double weight;        ///< u_p: the weights before the second product, normalised or not
-  double accumulation;  ///< u_a: the second product
-  double output;        ///< u_o: the output
-  /// Largest absolute error of rounding a tiny number: weights and output; all other steps.
-  double storage_underflow;
-  double inner_underflow;
-  double lambda = 6;  ///< standard deviations that count as likely
-
-  /// Unit roundoff and underflow of an output that is recorded in `format`.
-  double output_roundoff(const FloatFormat& format) const;
-  double output_underflow(const FloatFormat& format) const;
-};
 
 /// From tight to loose: all in binary64; all in binary32; binary16 or bfloat16 weights and
 /// output with binary32 inside; all in binary16 or bfloat16, stored scores included.
@@ -98,23 +76,15 @@ class RoundingBound {
   RoundingBounds column(std::span<const Ball* const> values, const Ball& output) const;
 
  private:
-  Ball score_variance(std::size_t k) const;
-  Ball score_error(std::size_t k) const;
-  Ball largest_exponent_error() const;
-  void find_worst_factors();
+  Ball variance_of_score(std::size_t k) const;
+  WorstBound worst_of_row() const;
 
   const PrecisionModel& model_;
   const RowRounding& row_;
   Ball largest_score_;
   std::vector<Ball> weighted_variance_;  // w_k^2 sigma_k^2 per visible key
-  Ball sink_variance_;
-  Ball score_deviation_;     // sd_w(s)
-  Ball weight_coherence_;    // the part of the weights' roundings that may be common
-  Ball denominator_drift_;   // u_l, as far as the weights' sum rounds one way
-  Ball numerator_error_;     // alpha: relative to each term
-  Ball denominator_error_;   // beta
-  Ball denominator_least_;   // a lower bound of computed / exact denominator
-  Ball tiny_amplification_;  // of the underflow of one weight
+  LikelyRow<Ball> likely_row_;
+  std::optional<WorstBound> worst_;
 };
 
 }  // namespace gqa

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gqa/audit/likely_interval.hpp"
-
 namespace gqa {
 
 std::shared_ptr<const RowAuditor> RowAuditors::of(std::int64_t batch, std::int64_t kv_head) {
@@ -18,11 +16,33 @@ std::shared_ptr<const RowAuditor> RowAuditors::of(std::int64_t batch, std::int64
   return latest_;
 }
 
-// Buffers of one tile, and what of its current row is open.
-struct TileAuditor::RowWork {
-  std::vector<double> outputs;
+// One element of a tile against its reference.
+struct TileAuditor::Element {
+  std::size_t r;
+  std::int64_t column;
+  double output;
+  double centre;
+  double radius;
+  Interval error;
+  Interval magnitude;
+  Interval ulps;
+};
+
+// What of a row the tile's sums left open.
+struct TileAuditor::OpenRow {
+  std::size_t r;
+  std::vector<Element> elements;
+};
+
+// What is at hand while a tile is audited.
+struct TileAuditor::Work {
+  const FilterTile& tile;
+  AuditTally& tally;
+  std::vector<double> outputs;                  // of the current row
+  std::optional<LikelyInterval> likely;         // of the current row
+  std::vector<OpenRow> open_rows;               // waiting for more
+  std::unique_ptr<RoundingRows> rounding_rows;  // made when first needed
   std::vector<std::int64_t> open_columns;
-  std::optional<LikelyInterval> likely;
 };
 
 TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& options)
@@ -30,13 +50,21 @@ TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& op
       options_(options),
       model_(std::get_if<ModelTolerance>(&options.tolerance)),
       ulps_(problem.output->format()),
-      plain_(problem.contract.softcap == 0 && !problem.has_bias() && !problem.sink),
       rows_(problem, options) {
-  if (model_ == nullptr) stated_.emplace(options.tolerance);
+  if (model_ == nullptr) {
+    stated_.emplace(options.tolerance);
+    return;
+  }
+  const FloatFormat& format = problem.output->format();
+  const PrecisionModel& model = *model_->model;
+  likely_.emplace(LikelyContext{model,
+                                problem.dimensions.key_size,
+                                {model.output_roundoff(format), model.output_underflow(format)},
+                                problem.contract.softcap == 0 && !problem.has_bias()});
 }
 
 void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
-  RowWork work;
+  Work work{tile, tally, {}, {}, {}, {}, {}};
   work.outputs.resize(static_cast<std::size_t>(problem_.dimensions.value_size));
   for (std::size_t r = 0; r < tile.rows.size(); ++r) {
     const FilterRow& row = tile.rows[r];
@@ -44,77 +72,151 @@ void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
       rows_.of(tile.batch, tile.kv_head)->audit_row(row.head, row.row, tally);
       continue;
     }
-    audit_row(tile, r, work, tally);
+    audit_row(r, work);
     if (!work.open_columns.empty()) {
       rows_.of(tile.batch, tile.kv_head)
           ->audit_columns(row.head, row.row, work.open_columns, tally);
     }
+    if (work.open_rows.size() == RoundingRows::most_rows) decide_open_rows(work);
   }
+  decide_open_rows(work);
 }
 
-Uncertain TileAuditor::decide_element(const RowWork& work, double centre, double radius,
-                                      const Interval& error, std::int64_t column) const {
-  if (model_ != nullptr) {
-    const Uncertain likely = within(error, (*work.likely)(column, radius));
-    // What only the worst case could explain is asked of the model itself.
-    if (likely.certainly_not() && model_->accept_worst_case) return Uncertain::unknown();
-    return likely;
+namespace {
+
+// error / ulps, which are powers of two: as a rule one division.
+Bounds in_ulps(const Interval& error, const Interval& ulps) {
+  if (ulps.lower != ulps.upper || ulps.upper < 0x1p-1000) {
+    return {rounded_down(error.lower / ulps.upper), rounded_up(error.upper / ulps.lower)};
   }
-  const Interval magnitude = magnitude_interval(centre, radius);
-  return within(error, stated_->allowed(magnitude, ulps_.ulps(magnitude)));
+  const double per_ulp = 1 / ulps.upper;
+  return {rounded_down(error.lower * per_ulp), rounded_up(error.upper * per_ulp)};
 }
 
-void TileAuditor::audit_row(const FilterTile& tile, std::size_t r, RowWork& work,
-                            AuditTally& tally) {
+}  // namespace
+
+inline TileAuditor::Element TileAuditor::element(const Work& work, std::size_t r,
+                                                 std::int64_t column) const {
+  Element element{};
+  element.r = r;
+  element.column = column;
+  element.output = work.outputs[static_cast<std::size_t>(column)];
+  element.centre = work.tile.output(r, column);
+  element.radius = work.tile.radius(r, column);
+  element.error = error_interval(element.output, element.centre, element.radius);
+  element.magnitude = magnitude_interval(element.centre, element.radius);
+  element.ulps = ulps_.ulps(element.magnitude);
+  return element;
+}
+
+// By what the tile knows.
+inline ElementDecision TileAuditor::decide(const Work& work, const Element& e) const {
+  if (!work.likely) {
+    return {within(e.error, stated_->allowed(e.magnitude, e.ulps)), FailureStrength::proved};
+  }
+  const Uncertain likely = work.likely->explains(e.error, e.column, e.radius);
+  if (likely.certainly()) return {likely, FailureStrength::none};
+  // What the worst case explains is asked once more; but one proof is enough.
+  const bool enough = work.tally.proved_violations > 0 && !model_->accept_worst_case;
+  return {enough ? likely : Uncertain::unknown(), FailureStrength::statistical};
+}
+
+// By both bounds of the k-th open row, as decide() of verdict.hpp.
+ElementDecision TileAuditor::decide(RoundingRows& rows, std::size_t k, const Element& e) const {
+  const Uncertain likely = within(e.error, rows.likely(k, e.column, e.radius));
+  if (likely.certainly()) return {likely, FailureStrength::none};
+  const auto worst = rows.worst(k, e.column, e.radius);
+  const Uncertain possible = worst ? within(e.error, *worst) : Uncertain::unknown();
+  if (model_->accept_worst_case) {
+    const bool proved = likely.certainly_not() && possible.certainly_not();
+    return {possible.certainly() ? possible : (proved ? likely : Uncertain::unknown()),
+            proved ? FailureStrength::proved : FailureStrength::none};
+  }
+  if (!likely.is_decided()) return {};
+  if (possible.certainly_not()) return {likely, FailureStrength::proved};
+  // Where nothing bounds the worst case, nothing is proved.
+  if (possible.certainly() || !worst) return {likely, FailureStrength::statistical};
+  return {};
+}
+
+inline void TileAuditor::record(const Work& work, const Element& e,
+                                const ElementDecision& decision) const {
+  AuditTally& tally = work.tally;
+  const FilterRow& row = work.tile.rows[e.r];
+  ++tally.elements;
+  ++tally.decided_by_filter;
+  const Bounds ulp_error = in_ulps(e.error, e.ulps);
+  tally.add_errors({e.error.lower, e.error.upper}, ulp_error,
+                   std::abs(e.output - e.centre) / e.ulps.upper);
+  if (decision.within.certainly_not()) {
+    tally.add_violation(work.tile.batch * problem_.dimensions.q_heads + row.head, row.row,
+                        e.column);
+    if (decision.strength == FailureStrength::proved) ++tally.proved_violations;
+  } else if (!tally.may_be_worst(ulp_error.upper)) {
+    return;
+  }
+  WorstElement worst;
+  worst.index = {work.tile.batch, row.head, row.row, e.column};
+  worst.output = e.output;
+  worst.within = decision.within;
+  worst.absolute_error = {e.error.lower, e.error.upper};
+  worst.ulp_error = ulp_error;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  worst.reference = {std::nextafter(e.centre - e.radius, -infinity),
+                     std::nextafter(e.centre + e.radius, infinity)};
+  tally.add_worst(worst);
+}
+
+void TileAuditor::audit_row(std::size_t r, Work& work) {
+  const FilterTile& tile = work.tile;
   const FilterRow& row = tile.rows[r];
-  const std::int64_t columns = problem_.dimensions.value_size;
   problem_.output->read_rows(tile.batch, row.head, row.row, row.row + 1, work.outputs.data(),
                              work.outputs.size());
   work.open_columns.clear();
-  if (model_ != nullptr) {
-    const FloatFormat& format = problem_.output->format();
-    const FormatRounding rounding{model_->model->output_roundoff(format),
-                                  model_->model->output_underflow(format)};
-    work.likely.emplace(*model_->model, problem_.dimensions.key_size, rounding, tile, r, plain_);
-  }
-  const std::int64_t batch_head = tile.batch * problem_.dimensions.q_heads + row.head;
-  for (std::int64_t c = 0; c < columns; ++c) {
-    const double output = work.outputs[static_cast<std::size_t>(c)];
-    const double centre = tile.output(r, c);
-    const double radius = tile.radius(r, c);
-    const Interval error = error_interval(output, centre, radius);
-    const Uncertain decision = std::isfinite(output)
-                                   ? decide_element(work, centre, radius, error, c)
-                                   : Uncertain::unknown();
-    const Interval ulps = ulps_.ulps(magnitude_interval(centre, radius));
-    if (!decision.is_decided() || ulps.upper > 2 * ulps.lower) {
-      // Open, or so close to zero that an error in ulps would say nothing.
+  if (likely_) work.likely.emplace(*likely_, tile, r, problem_.sink_of(row.head));
+  std::vector<Element> open;
+  for (std::int64_t c = 0; c < problem_.dimensions.value_size; ++c) {
+    const Element e = element(work, r, c);
+    if (!std::isfinite(e.output) || e.ulps.upper > 2 * e.ulps.lower) {
+      // So close to zero that an error in ulps would say nothing.
       work.open_columns.push_back(c);
       continue;
     }
-    ++tally.elements;
-    ++tally.decided_by_filter;
-    const Bounds ulp_error{rounded_down(error.lower / ulps.upper),
-                           rounded_up(error.upper / ulps.lower)};
-    tally.add_errors({error.lower, error.upper}, ulp_error, std::abs(output - centre) / ulps.upper);
-    if (decision.certainly_not()) {
-      tally.add_violation(batch_head, row.row, c);
-      // A stated tolerance is a theorem; a model's likely bound is not.
-      if (model_ == nullptr) ++tally.proved_violations;
-    } else if (!tally.may_be_worst(ulp_error.upper)) {
-      continue;
+    const ElementDecision decision = decide(work, e);
+    if (decision.within.is_decided()) {
+      record(work, e, decision);
+    } else if (likely_) {
+      open.push_back(e);
+    } else {
+      work.open_columns.push_back(c);
     }
-    WorstElement element;
-    element.index = {tile.batch, row.head, row.row, c};
-    element.output = output;
-    element.within = decision;
-    element.absolute_error = {error.lower, error.upper};
-    element.ulp_error = ulp_error;
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    element.reference = {std::nextafter(centre - radius, -infinity),
-                         std::nextafter(centre + radius, infinity)};
-    tally.add_worst(element);
   }
+  if (!open.empty()) work.open_rows.push_back({r, std::move(open)});
+}
+
+// Both bounds of all rows that wait, and enclosures for what they too leave open.
+void TileAuditor::decide_open_rows(Work& work) {
+  if (work.open_rows.empty()) return;
+  if (!work.rounding_rows) work.rounding_rows = std::make_unique<RoundingRows>(problem_, *likely_);
+  std::vector<std::size_t> rows;
+  for (const OpenRow& open : work.open_rows) rows.push_back(open.r);
+  work.rounding_rows->read(work.tile, rows);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    work.open_columns.clear();
+    for (const Element& e : work.open_rows[k].elements) {
+      const ElementDecision decision = decide(*work.rounding_rows, k, e);
+      if (decision.within.is_decided()) {
+        record(work, e, decision);
+      } else {
+        work.open_columns.push_back(e.column);
+      }
+    }
+    if (work.open_columns.empty()) continue;
+    const FilterRow& row = work.tile.rows[rows[k]];
+    rows_.of(work.tile.batch, work.tile.kv_head)
+        ->audit_columns(row.head, row.row, work.open_columns, work.tally);
+  }
+  work.open_rows.clear();
 }
 
 }  // namespace gqa

@@ -8,7 +8,10 @@
 #include "gqa/audit/audit.hpp"
 #include "gqa/audit/filter.hpp"
 #include "gqa/audit/interval_decision.hpp"
+#include "gqa/audit/likely_interval.hpp"
+#include "gqa/audit/rounding_rows.hpp"
 #include "gqa/audit/row_auditor.hpp"
+#include "gqa/audit/verdict.hpp"
 
 namespace gqa {
 
@@ -29,6 +32,8 @@ class RowAuditors {
 };
 
 /// Decides the elements of tiles; what stays open goes to the rungs of RowAuditor.
+///
+/// Under a model, what the tile's sums leave open is first asked of RoundingRows.
 class TileAuditor {
  public:
   TileAuditor(const AttentionProblem& problem, const AuditOptions& options);
@@ -37,17 +42,22 @@ class TileAuditor {
   void audit_tile(const FilterTile& tile, AuditTally& tally);
 
  private:
-  struct RowWork;
-  void audit_row(const FilterTile& tile, std::size_t r, RowWork& work, AuditTally& tally);
-  Uncertain decide_element(const RowWork& work, double centre, double radius, const Interval& error,
-                           std::int64_t column) const;
+  struct Element;
+  struct OpenRow;
+  struct Work;
+  void audit_row(std::size_t r, Work& work);
+  void decide_open_rows(Work& work);
+  Element element(const Work& work, std::size_t r, std::int64_t column) const;
+  ElementDecision decide(const Work& work, const Element& element) const;
+  ElementDecision decide(RoundingRows& rows, std::size_t k, const Element& element) const;
+  void record(const Work& work, const Element& element, const ElementDecision& decision) const;
 
   const AttentionProblem& problem_;
   const AuditOptions& options_;
   const ModelTolerance* model_;
   std::optional<StatedTolerance> stated_;
+  std::optional<LikelyContext> likely_;
   UlpTable ulps_;
-  bool plain_;
   RowAuditors rows_;
 };
 

@@ -1,0 +1,156 @@
+// Bounds of the likely bound in binary64, against the bound itself in balls.
+#include "gqa/audit/rounding_rows.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <mutex>
+#include <numeric>
+
+#include "audit/filter_problems.hpp"
+#include "gqa/audit/enclosure.hpp"
+#include "support/random.hpp"
+
+using namespace gqa;
+using gqa_test::Plain;
+using gqa_test::RandomProblem;
+
+namespace {
+
+// How often each rung knows the bound to so many parts.
+struct Sharpness {
+  std::int64_t elements = 0;
+  std::int64_t sharp_rows = 0;  // RoundingRows within 10^-6
+  std::int64_t sharp_worst = 0;
+  double widest_interval = 0;  // LikelyInterval: upper / lower
+};
+
+LikelyContext context_of(const AttentionProblem& problem, const PrecisionModel& model) {
+  return {model,
+          problem.dimensions.key_size,
+          {model.output_roundoff(binary32), model.output_underflow(binary32)},
+          problem.contract.softcap == 0 && !problem.has_bias()};
+}
+
+void check_row(const AttentionProblem& problem, const LikelyContext& context,
+               const FilterTile& tile, std::size_t r, std::size_t k, RoundingRows& rows,
+               Sharpness& sharpness) {
+  const FilterRow& row = tile.rows[r];
+  const EnclosureReader reader(problem, tile.batch, tile.kv_head);
+  const auto visible = reader.visible(row.head, row.row);
+  const auto exact = reader.row(row.head, row.row, visible);
+  const RowRounding rounding = reader.rounding(row.head, row.row, visible, exact);
+  const RoundingBound bound(context.model, rounding);
+  const LikelyInterval interval(context, tile, r, problem.sink_of(row.head));
+  for (std::int64_t c = 0; c < tile.columns; ++c) {
+    const RoundingBounds bounds =
+        bound.column(reader.value_column(visible, c), exact.output[static_cast<std::size_t>(c)]);
+    const Ball& likely = bounds.likely;
+    const Interval found = rows.likely(k, c, tile.radius(r, c));
+    CAPTURE(row.head);
+    CAPTURE(row.row);
+    CAPTURE(c);
+    CAPTURE(to_text(likely));
+    CAPTURE(found.lower);
+    CAPTURE(found.upper);
+    CHECK(found.lower <= likely.upper_double());
+    CHECK(found.upper >= likely.lower_double());
+    const auto worst = rows.worst(k, c, tile.radius(r, c));
+    CAPTURE(to_text(bounds.worst));
+    CHECK((!worst || worst->lower <= bounds.worst.upper_double()));
+    CHECK((!worst || worst->upper >= bounds.worst.lower_double()));
+    if (!worst) CHECK(!bounds.worst.is_finite());
+    if (worst && worst->upper <= worst->lower * (1 + 1e-6)) ++sharpness.sharp_worst;
+    const double lower = interval.lower(c, tile.radius(r, c));
+    const double upper = interval.upper(c, tile.radius(r, c));
+    CAPTURE(lower);
+    CAPTURE(upper);
+    if (row.epsilon <= 1e-7) {
+      CHECK(lower <= likely.upper_double());
+      CHECK(upper >= likely.lower_double());
+      for (const double share : {0.05, 0.5, 0.9, 0.99, 0.999}) {
+        const double error = share * likely.lower_double();
+        if (interval.surely_explains(error, c, tile.radius(r, c))) CHECK(error <= lower);
+      }
+      CHECK_FALSE(interval.surely_explains(1.001 * likely.upper_double(), c, tile.radius(r, c)));
+    }
+    ++sharpness.elements;
+    if (found.upper <= found.lower * (1 + 1e-6)) ++sharpness.sharp_rows;
+  }
+}
+
+Sharpness check(const AttentionProblem& problem, const PrecisionModel& model,
+                FilterOptions options = {}) {
+  Sharpness sharpness;
+  options.model_terms = true;
+  const LikelyContext context = context_of(problem, model);
+  std::mutex mutex;
+  filter_reference(problem, options, [&](const FilterTile& tile) {
+    const std::lock_guard lock(mutex);
+    std::vector<std::size_t> certified;
+    for (std::size_t r = 0; r < tile.rows.size(); ++r) {
+      if (!tile.rows[r].open && tile.rows[r].visible > 0) certified.push_back(r);
+    }
+    RoundingRows rows(problem, context);
+    for (std::size_t first = 0; first < certified.size(); first += RoundingRows::most_rows) {
+      const auto some = std::span(certified).subspan(
+          first, std::min(RoundingRows::most_rows, certified.size() - first));
+      rows.read(tile, some);
+      for (std::size_t k = 0; k < some.size(); ++k) {
+        check_row(problem, context, tile, some[k], k, rows, sharpness);
+      }
+    }
+  });
+  return sharpness;
+}
+
+}  // namespace
+
+TEST_CASE("rounding_rows: both rungs contain the bound, whatever masks, softcap, bias and sinks") {
+  for (const PrecisionModel* model : precision_models()) {
+    Sharpness total;
+    for (const std::uint64_t seed : test::seeds(25)) {
+      gqa_test::Random random(static_cast<unsigned>(seed));
+      const RandomProblem drawn(random);
+      CAPTURE(model->name);
+      CAPTURE(seed);
+      CAPTURE(drawn.description);
+      const Sharpness found = check(make_problem(drawn.tensors, drawn.contract), *model,
+                                    gqa_test::random_options(random));
+      total.elements += found.elements;
+      total.sharp_rows += found.sharp_rows;
+      total.sharp_worst += found.sharp_worst;
+    }
+    MESSAGE(fmt::format("{:9} within 10^-6 of likely: {}, of worst: {} of {} elements", model->name,
+                        total.sharp_rows, total.sharp_worst, total.elements));
+    // The filter's radius of binary64's own roundings is too near to them.
+    if (model != &f64_model) CHECK(total.sharp_rows * 2 > total.elements);
+  }
+}
+
+TEST_CASE("rounding_rows: ordinary rows are known to 10^-6 by the second pass") {
+  gqa_test::Random random(11);
+  // Fewer than about ten equal terms leave open how equal they are.
+  for (const std::int64_t keys : {16, 300, 700}) {
+    for (const PrecisionModel* model : precision_models()) {
+      if (model == &f64_model) continue;
+      const Plain plain(random, 3, keys, gqa_test::Draw::normal, gqa_test::Draw::normal);
+      CAPTURE(model->name);
+      CAPTURE(keys);
+      const Sharpness found = check(plain.problem(), *model);
+      CHECK(found.sharp_rows == found.elements);
+      // In binary16 the worst case counts weights that underflow, by the largest value alone.
+      if (model->storage_underflow == f32_model.storage_underflow) {
+        CHECK(found.sharp_worst == found.elements);
+      }
+    }
+  }
+}
+
+TEST_CASE("rounding_rows: a history cut into segments keeps the terms of its query") {
+  gqa_test::Random random(12);
+  FilterOptions options;
+  options.key_block = options.key_segment = 64;
+  const Plain plain(random, 2, 300, gqa_test::Draw::normal, gqa_test::Draw::normal);
+  check(plain.problem(), f32_model, options);
+}
