@@ -18,5 +18,6 @@ struct Command {
 Command add_enumerate(CLI::App& program);
 Command add_verify(CLI::App& program);
 Command add_audit(CLI::App& program);
+Command add_ledger(CLI::App& program);
 
 }  // namespace gqa::program

@@ -23,7 +23,8 @@ ExitStatus run(int argc, char** argv) {
   program.set_version_flag("--version", version);
   program.require_subcommand(1);
   program.footer(footer);
-  const std::array commands{add_enumerate(program), add_verify(program), add_audit(program)};
+  const std::array commands{add_enumerate(program), add_verify(program), add_audit(program),
+                            add_ledger(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
