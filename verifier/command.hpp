@@ -19,5 +19,6 @@ Command add_enumerate(CLI::App& program);
 Command add_verify(CLI::App& program);
 Command add_audit(CLI::App& program);
 Command add_ledger(CLI::App& program);
+Command add_check(CLI::App& program);
 
 }  // namespace gqa::program
