@@ -20,5 +20,6 @@ Command add_verify(CLI::App& program);
 Command add_audit(CLI::App& program);
 Command add_ledger(CLI::App& program);
 Command add_check(CLI::App& program);
+Command add_attain(CLI::App& program);
 
 }  // namespace gqa::program

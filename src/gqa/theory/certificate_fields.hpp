@@ -13,6 +13,7 @@
 
 namespace gqa {
 
+// The checker's own names: it shares no more with the rest of the folder than the number type.
 using RationalVector = std::vector<Rational>;
 using RationalMatrix = std::vector<RationalVector>;  ///< rows of one length
 using RationalMatrices = std::vector<RationalMatrix>;
