@@ -23,5 +23,8 @@ Command add_verify(CLI::App& program);
 Command add_audit(CLI::App& program);
 Command add_identify(CLI::App& program);
 Command add_probe(CLI::App& program);
+Command add_ledger(CLI::App& program);
+Command add_check(CLI::App& program);
+Command add_attain(CLI::App& program);
 
 }  // namespace gqa::program

@@ -1,0 +1,85 @@
+// The little arithmetic that several rules need.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "gqa/theory/certificate_fields.hpp"
+
+namespace gqa::certificate_rules {
+
+/// Rejects vectors of different lengths.
+inline Rational dot(const RationalVector& a, const RationalVector& b) {
+  require(a.size() == b.size(), "two vectors have different lengths");
+  Rational sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// sum weights[j] rows[j].
+inline RationalVector combination(const RationalVector& weights, const RationalMatrix& rows) {
+  require(weights.size() == rows.size(), "there are not as many weights as rows");
+  RationalVector sum(rows[0].size());
+  for (std::size_t j = 0; j < rows.size(); ++j) {
+    for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += weights[j] * rows[j][c];
+  }
+  return sum;
+}
+
+inline Rational total(const RationalVector& values) {
+  Rational sum = 0;
+  for (const Rational& value : values) sum += value;
+  return sum;
+}
+
+inline bool all_positive(const RationalVector& values) {
+  for (const Rational& value : values) {
+    if (value <= 0) return false;
+  }
+  return true;
+}
+
+inline bool is_zero(const RationalVector& values) {
+  for (const Rational& value : values) {
+    if (value != 0) return false;
+  }
+  return true;
+}
+
+/// The mean of matrices of one shape.
+inline RationalMatrix mean(const RationalMatrices& all) {
+  RationalMatrix sum(all[0].size(), RationalVector(all[0][0].size()));
+  for (const RationalMatrix& one : all) {
+    for (std::size_t r = 0; r < sum.size(); ++r) {
+      for (std::size_t c = 0; c < sum[r].size(); ++c) sum[r][c] += one[r][c];
+    }
+  }
+  for (RationalVector& row : sum) {
+    for (Rational& x : row) x /= static_cast<unsigned long>(all.size());
+  }
+  return sum;
+}
+
+/// base ^ exponent for an integer exponent of moderate size. Precondition: base > 0.
+inline Rational integer_power(const Rational& base, const Rational& exponent) {
+  require(exponent.get_den() == 1, "an exponent is not an integer");
+  require(abs(exponent.get_num()) <= 1'000'000, "an exponent is beyond a million");
+  const unsigned long size = mpz_class(abs(exponent.get_num())).get_ui();
+  mpz_class numerator, denominator;
+  mpz_pow_ui(numerator.get_mpz_t(), base.get_num_mpz_t(), size);
+  mpz_pow_ui(denominator.get_mpz_t(), base.get_den_mpz_t(), size);
+  return exponent < 0 ? make_rational(denominator, numerator)
+                      : make_rational(numerator, denominator);
+}
+
+/// "(3, 1/2)".
+inline std::string to_text(const RationalVector& values) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    text += (i > 0 ? ", " : "") + gqa::to_text(values[i]);
+  }
+  return text + ")";
+}
+
+}  // namespace gqa::certificate_rules

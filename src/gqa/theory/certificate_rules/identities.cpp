@@ -1,0 +1,74 @@
+#include "gqa/theory/certificate_rules/arithmetic.hpp"
+#include "gqa/theory/certificate_rules/rules.hpp"
+
+namespace gqa::certificate_rules {
+namespace {
+
+struct Sides {
+  RationalVector left;
+  RationalVector right;
+};
+
+Sides mean_key_score_sum(CertificateFields& fields) {
+  const RationalMatrix queries = fields.matrix("queries");
+  const RationalMatrix keys = fields.matrix("keys");
+  require(queries.size() == keys.size(), "there are not as many queries as keys");
+  Rational left = 0;
+  for (std::size_t i = 0; i < queries.size(); ++i) left += dot(queries[i], keys[i]);
+  const RationalVector ones(queries.size(), 1);
+  const Rational heads = static_cast<unsigned long>(queries.size());
+  const Rational right = dot(combination(ones, queries), combination(ones, keys)) / heads;
+  return {{left}, {right}};
+}
+
+// Softmax attention with strengths product(bases ^ (key_scale key)).
+RationalVector attention(const RationalMatrix& keys, const RationalMatrix& values,
+                         const RationalVector& bases, const Rational& key_scale) {
+  RationalVector strengths;
+  for (const RationalVector& key : keys) {
+    require(key.size() == bases.size(), "there are not as many bases as key coordinates");
+    Rational strength = 1;
+    for (std::size_t c = 0; c < key.size(); ++c) {
+      strength *= integer_power(bases[c], Rational(key_scale * key[c]));
+    }
+    strengths.push_back(strength);
+  }
+  RationalVector output = combination(strengths, values);
+  const Rational sum = total(strengths);
+  for (Rational& x : output) x /= sum;
+  return output;
+}
+
+Sides mean_pooled_output(CertificateFields& fields) {
+  const RationalMatrices keys = fields.matrices("keys");
+  const RationalMatrices values = fields.matrices("values");
+  const std::int64_t head = fields.integer("head");
+  const RationalVector bases = fields.vector("bases");
+  const Rational key_scale = fields.number("key_scale");
+  require(keys.size() == values.size(), "there are not as many keys as values");
+  require(head >= 0 && head < static_cast<std::int64_t>(keys.size()), "there is no such head");
+  require(all_positive(bases), "a base is not positive");
+  const auto h = static_cast<std::size_t>(head);
+  return {attention(keys[h], values[h], bases, key_scale),
+          attention(mean(keys), mean(values), bases, key_scale)};
+}
+
+Sides evaluate(const std::string& identity, CertificateFields& fields) {
+  if (identity == "mean_key_score_sum") return mean_key_score_sum(fields);
+  if (identity == "mean_pooled_output") return mean_pooled_output(fields);
+  throw CertificateRejected("the identity is not known");
+}
+
+}  // namespace
+
+std::string counterexample(CertificateFields& fields) {
+  const std::string identity = fields.text("identity");
+  const Sides sides = evaluate(identity, fields);
+  require(fields.vector("left") == sides.left, "the left side is not as stated");
+  require(fields.vector("right") == sides.right, "the right side is not as stated");
+  require(sides.left != sides.right, "both sides are equal");
+  return fmt::format("{} does not hold: {} against {}", identity, to_text(sides.left),
+                     to_text(sides.right));
+}
+
+}  // namespace gqa::certificate_rules

@@ -1,0 +1,257 @@
+#include "gqa/theory/attainable.hpp"
+
+#include <doctest/doctest.h>
+
+#include "gqa/exact/segment.hpp"
+#include "gqa/theory/certificate.hpp"
+#include "support/errors.hpp"
+#include "support/random.hpp"
+
+using namespace gqa;
+
+namespace {
+
+RationalMatrix random_rows(test::Random& random, std::int64_t rows, std::int64_t columns,
+                           std::int64_t most) {
+  RationalMatrix result;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    RationalVector row;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      row.emplace_back(static_cast<long>(random.integer(-most, most)));
+    }
+    result.push_back(std::move(row));
+  }
+  return result;
+}
+
+RationalVector mixed(const RationalMatrix& values, const RationalVector& weights) {
+  RationalVector point(values[0].size());
+  Rational sum = 0;
+  for (const Rational& weight : weights) sum += weight;
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    for (std::size_t c = 0; c < point.size(); ++c) point[c] += weights[j] * values[j][c] / sum;
+  }
+  return point;
+}
+
+// Decides, and has the answer's certificate checked.
+bool attainable(const RationalMatrix& values, const RationalVector& point) {
+  const Attainability found = attainability(values, point);
+  const auto verdict = check_certificate(certificate_of(found, values, point).dump(), "c.json");
+  INFO(certificate_of(found, values, point).dump());
+  INFO(verdict.reason);
+  CHECK(verdict.verified);
+  CHECK(verdict.kind == (found.attainable ? "attainable_point" : "separating_hyperplane"));
+  return found.attainable;
+}
+
+Reach reach(const RationalMatrix& values, const RationalMatrix& keys, const RationalVector& point) {
+  const KeyReachability found = key_reachability(values, keys, point);
+  if (found.reach == Reach::undecided) {
+    CHECK(found.certificate.is_null());
+    return found.reach;
+  }
+  const auto verdict = check_certificate(found.certificate.dump(), "c.json");
+  INFO(found.certificate.dump());
+  INFO(verdict.reason);
+  CHECK(verdict.verified);
+  const bool positive = verdict.kind == "reachable_with_keys";
+  CHECK(positive == (found.reach == Reach::reachable));
+  return found.reach;
+}
+
+}  // namespace
+
+TEST_CASE("attainable: the segment x/4 + y/8 = 1 is open at both ends") {
+  const RationalMatrix values{{4, 0}, {0, 8}};
+  CHECK(attainable(values, {3, 2}));
+  CHECK(attainable(values, {1, 6}));
+  CHECK(attainable(values, {2, 4}));
+  CHECK_FALSE(attainable(values, {4, 0}));
+  CHECK_FALSE(attainable(values, {0, 8}));
+  CHECK_FALSE(attainable(values, {5, -2}));
+  CHECK_FALSE(attainable(values, {3, 3}));
+}
+
+TEST_CASE("attainable: of a triangle the interior is attainable, its edges and corners are not") {
+  const RationalMatrix values{{0, 0}, {3, 0}, {0, 3}};
+  CHECK(attainable(values, {1, 1}));
+  CHECK(attainable(values, {make_rational(1, 1000), make_rational(1, 1000)}));
+  CHECK_FALSE(attainable(values, {1, 0}));
+  CHECK_FALSE(attainable(values, {1, 2}));
+  CHECK_FALSE(attainable(values, {0, 0}));
+  CHECK_FALSE(attainable(values, {2, 2}));
+}
+
+TEST_CASE("attainable: a value inside the hull of the others is attainable itself") {
+  const RationalMatrix square{{0, 0}, {2, 0}, {0, 2}, {2, 2}, {1, 1}};
+  CHECK(attainable(square, {1, 1}));
+  CHECK_FALSE(attainable(square, {1, 0}));
+  CHECK(attainable({{0}, {1}, {2}}, {1}));
+}
+
+TEST_CASE("attainable: identical values, or a single one, reach themselves alone") {
+  CHECK(attainable({{5, 7}}, {5, 7}));
+  CHECK_FALSE(attainable({{5, 7}}, {5, 8}));
+  CHECK(attainable({{5, 7}, {5, 7}, {5, 7}}, {5, 7}));
+  CHECK_FALSE(attainable({{5, 7}, {5, 7}}, {4, 7}));
+  CHECK(attainable({{0, 0}}, {0, 0}));
+}
+
+TEST_CASE("attainable: every positive mixture is, in any dimension") {
+  for (const std::uint64_t seed : test::seeds(200)) {
+    test::Random random(seed);
+    const RationalMatrix values =
+        random_rows(random, random.integer(1, 7), random.integer(1, 5), random.integer(1, 4));
+    RationalVector weights;
+    for (std::size_t j = 0; j < values.size(); ++j) {
+      weights.push_back(make_rational(static_cast<long>(random.integer(1, 40)), 7));
+    }
+    CAPTURE(seed);
+    CHECK(attainable(values, mixed(values, weights)));
+  }
+}
+
+TEST_CASE("attainable: where weights are unique, exactly if all of them are positive") {
+  std::size_t outside = 0;
+  for (const std::uint64_t seed : test::seeds(300)) {
+    test::Random random(seed);
+    const std::int64_t count = random.integer(1, 4);
+    const RationalMatrix values = random_rows(random, count, random.integer(count, 5), 5);
+    RationalVector weights;
+    Rational sum = 0;
+    for (std::int64_t j = 0; j < count; ++j) {
+      weights.emplace_back(static_cast<long>(random.integer(-1, 4)));
+      sum += weights.back();
+    }
+    if (sum == 0) continue;
+    RationalVector point = mixed(values, weights);
+    if (random.one_in(4)) point[0] += random.small_rational();
+    // An oracle of its own: Gaussian elimination instead of linear programming.
+    Tensor<Rational> flat({count, static_cast<std::int64_t>(point.size())});
+    for (std::size_t i = 0; i < flat.size(); ++i) {
+      flat.data()[i] = values[i / point.size()][i % point.size()];
+    }
+    const MatrixView<const Rational> view(flat.data().data(), values.size(), point.size());
+    CAPTURE(seed);
+    try {
+      const bool expected = is_attainable(affine_weights(view, point));
+      outside += expected ? 0 : 1;
+      CHECK(attainable(values, point) == expected);
+    } catch (const InputError& error) {
+      CHECK(error.code() == "segment.not_in_general_position");
+    }
+  }
+  CHECK(outside > 50);
+}
+
+TEST_CASE("attainable: on small grids, exactly the points that no direction separates") {
+  // The oracle tries every integer direction of a grid fine enough for these coordinates.
+  for (const std::uint64_t seed : test::seeds(60)) {
+    test::Random random(seed);
+    const RationalMatrix values = random_rows(random, random.integer(1, 6), 2, 2);
+    const RationalVector point{Rational(static_cast<long>(random.integer(-2, 2))),
+                               Rational(static_cast<long>(random.integer(-2, 2)))};
+    bool separated = false;
+    for (long a = -4; a <= 4; ++a) {
+      for (long b = -4; b <= 4; ++b) {
+        bool none_below = true, any_above = false;
+        for (const RationalVector& value : values) {
+          const Rational side = a * (value[0] - point[0]) + b * (value[1] - point[1]);
+          none_below = none_below && side >= 0;
+          any_above = any_above || side > 0;
+        }
+        separated = separated || (none_below && any_above);
+      }
+    }
+    // All values at one place: the direction away from it.
+    for (const RationalVector& value : values) {
+      if (values.size() == 1) separated = separated || value != point;
+    }
+    CAPTURE(seed);
+    CHECK(attainable(values, point) == !separated);
+  }
+}
+
+TEST_CASE("attainable: sizes of real heads are decided") {
+  test::Random random(7);
+  const RationalMatrix values = random_rows(random, 64, 16, 1000);
+  RationalVector inside = mixed(values, RationalVector(64, 1));
+  CHECK(attainable(values, inside));
+  for (Rational& x : inside) x *= 40;
+  CHECK_FALSE(attainable(values, inside));
+}
+
+TEST_CASE("attainable: shapes that do not fit are refused at the field") {
+  const auto refusal = [](const RationalMatrix& values, const RationalVector& point) {
+    return test::refusal_of([&] { attainability(values, point); });
+  };
+  CHECK(refusal({}, {}) == "attain.shape at values");
+  CHECK(refusal({{}}, {}) == "attain.shape at values");
+  CHECK(refusal({{1, 2}, {1}}, {1, 2}) == "attain.shape at values");
+  CHECK(refusal({{1, 2}}, {1}) == "attain.shape at point");
+  CHECK(test::refusal_of([] {
+          key_reachability({{1}, {2}}, {{1}}, {1});
+        }) == "attain.shape at keys");
+  CHECK(test::refusal_of([] { key_reachability({{1}}, {{}}, {1}); }) == "attain.shape at keys");
+}
+
+TEST_CASE("attainable with keys: independent keys allow every positive weighting") {
+  const RationalMatrix values{{4, 0}, {0, 8}};
+  CHECK(reach(values, {{1, 0}, {0, 1}}, {3, 2}) == Reach::reachable);
+  CHECK(reach(values, {{1, 0}, {0, 1}}, {4, 0}) == Reach::unreachable);
+  CHECK(reach(values, {{1}, {3}}, {1, 6}) == Reach::reachable);
+  CHECK(reach({{0}, {1}, {2}}, {{1, 0}, {0, 1}, {0, 0}}, {make_rational(3, 2)}) ==
+        Reach::reachable);
+}
+
+TEST_CASE("attainable with keys: equal keys give equal weights only") {
+  const RationalMatrix values{{4, 0}, {0, 8}};
+  CHECK(reach(values, {{1, 5}, {1, 5}}, {2, 4}) == Reach::reachable);
+  CHECK(reach(values, {{1, 5}, {1, 5}}, {3, 2}) == Reach::unreachable);
+}
+
+TEST_CASE("attainable with keys: keys 0, 1, 2 reach the weights in geometric progression") {
+  const RationalMatrix values{{0, 0}, {7, 0}, {0, 7}};
+  const RationalMatrix keys{{0}, {1}, {2}};
+  CHECK(reach(values, keys, {2, 4}) == Reach::reachable);    // weights 1/7, 2/7, 4/7
+  CHECK(reach(values, keys, {2, 1}) == Reach::reachable);    // 4/7, 2/7, 1/7
+  CHECK(reach(values, keys, {2, 2}) == Reach::unreachable);  // 3/7, 2/7, 2/7
+  // Keys in another ratio: w0^2 w2 = w1^3.
+  CHECK(reach(values, {{0}, {1}, {3}}, {2, 4}) == Reach::unreachable);
+  // 1/11, 2/11, 8/11 = 2^0, 2^1, 2^3.
+  CHECK(reach({{0, 0}, {11, 0}, {0, 11}}, {{0}, {1}, {3}}, {2, 8}) == Reach::reachable);
+}
+
+TEST_CASE("attainable with keys: many weightings and too few keys may stay undecided") {
+  // Values on a line with equal keys: only the mean is reached, but weights are not unique.
+  CHECK(reach({{0}, {1}, {2}}, {{1}, {1}, {1}}, {make_rational(3, 2)}) == Reach::undecided);
+  // Exponents of a million and more are not evaluated.
+  const RationalMatrix far{{0}, {1}, {Rational(3'000'017)}};
+  CHECK(reach({{0, 0}, {7, 0}, {0, 7}}, far, {2, 2}) == Reach::undecided);
+}
+
+TEST_CASE("attainable with keys: what a query gives is reachable") {
+  for (const std::uint64_t seed : test::seeds(150)) {
+    test::Random random(seed);
+    const std::int64_t count = random.integer(1, 4);
+    const std::int64_t key_size = random.integer(1, 3);
+    const RationalMatrix keys = random_rows(random, count, key_size, 3);
+    RationalMatrix values = random_rows(random, count, count, 3);
+    for (std::size_t j = 0; j < values.size(); ++j) values[j][j] += 20;  // independent
+    RationalVector strengths;
+    for (const RationalVector& key : keys) {
+      // The query (ln 2, ln 3, ln 1/5).
+      const Rational bases[] = {2, 3, make_rational(1, 5)};
+      Rational strength = 1;
+      for (std::size_t c = 0; c < key.size(); ++c) {
+        for (Rational k = abs(key[c]); k > 0; k -= 1) {
+          strength = key[c] > 0 ? Rational(strength * bases[c]) : Rational(strength / bases[c]);
+        }
+      }
+      strengths.push_back(strength);
+    }
+    CAPTURE(seed);
+    CHECK(reach(values, keys, mixed(values, strengths)) == Reach::reachable);
+  }
+}

@@ -1,0 +1,67 @@
+// One certificate of every kind, worked out by hand.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace gqa::test {
+
+/// The valid certificates of the tests, by kind (two of the kind counterexample).
+inline const std::map<std::string, std::string>& certificate_texts() {
+  static const std::map<std::string, std::string> texts{
+      {"attainable_point",
+       R"("values": [["4", "0"], ["0", "8"]], "point": ["3", "2"], "weights": ["3/4", "1/4"])"},
+      {"separating_hyperplane",
+       R"("values": [["0", "0"], ["1", "0"], ["0", "1"]], "point": ["1", "1"],
+          "normal": ["-1", "-1"], "offset": "1", "value_sides": ["1", "0", "0"],
+          "point_side": "-1")"},
+      // ln w = (ln 1/4, ln 3/4) = q (0, 1) + c: c = ln 1/4, q = ln 3/4 - ln 1/4.
+      {"reachable_with_keys",
+       R"("values": [["0"], ["4"]], "keys": [["0"], ["1"]], "point": ["3"],
+          "weights": ["1/4", "3/4"], "inverse": [["-1", "1"], ["1", "0"]])"},
+      // Every softmax over keys 0, 1, 2 has w0 w2 = w1^2; these weights have 1/8 against 1/16.
+      {"unreachable_with_keys",
+       R"("values": [["0", "0"], ["4", "0"], ["0", "4"]], "keys": [["0"], ["1"], ["2"]],
+          "point": ["1", "1"], "weights": ["1/2", "1/4", "1/4"],
+          "inverse": [["-1/4", "1/4", "0"], ["-1/4", "0", "1/4"], ["1", "0", "0"]],
+          "relation": ["1", "-2", "1"])"},
+      {"equal_outputs",
+       R"("values": [["0"], ["1"], ["3"]], "strengths": [["1", "1", "1"], ["1", "6", "2"]],
+          "output": ["4/3"])"},
+      {"pooling_loss",
+       R"("keys": [[["0"]], [["0"]]], "values": [[["0"]], [["1"]]], "head": 0,
+          "key_sum": ["0"], "difference": ["-1/2"])"},
+      {"pooling_lossless",
+       R"("keys": [[["0"], ["1"]], [["2"], ["3"]]], "values": [[["5"], ["7"]], [["5"], ["7"]]],
+          "causal": true)"},
+      {"rank_lower_bound",
+       R"("matrix": [["1", "2", "9"], ["3", "4", "9"]], "modulus": "101", "rows": [0, 1],
+          "columns": [0, 1], "determinant": "99")"},
+      {"rank_upper_bound",
+       R"("matrix": [["2", "4"], ["3", "6"]], "left": [["2"], ["3"]], "right": [["1", "2"]])"},
+      {"counterexample",
+       R"("identity": "mean_key_score_sum", "queries": [["1"], ["2"]], "keys": [["1"], ["3"]],
+          "left": ["7"], "right": ["6"])"},
+      // Pooled keys 1/2 and 0: strengths 2 and 1.
+      {"counterexample of pooling",
+       R"("identity": "mean_pooled_output", "keys": [[["0"], ["0"]], [["1"], ["0"]]],
+          "values": [[["0"], ["1"]], [["0"], ["1"]]], "head": 0, "bases": ["2"],
+          "key_scale": "2", "left": ["1/2"], "right": ["1/3"])"},
+      // (112 + 3 x 48) positions of 2 heads with 64 x 2 and 3 x 34 bytes, twice.
+      {"byte_ledger",
+       R"("layers": [{"count": 1, "window": null}, {"count": 3, "window": 40}], "batch": 2,
+          "positions": 100, "page_size": 16, "kv_num_heads": 2, "key_size": 64, "value_size": 96,
+          "key_block": [2, 1], "value_block": [34, 32], "bytes_per_position": "1840",
+          "bytes": "235520")"},
+  };
+  return texts;
+}
+
+inline nlohmann::json certificate_of(const std::string& name) {
+  const std::string kind = name.substr(0, name.find(' '));
+  return nlohmann::json::parse(R"({"schema": "gqaverify.certificate/1", "kind": ")" + kind +
+                               "\", " + certificate_texts().at(name) + "}");
+}
+
+}  // namespace gqa::test
