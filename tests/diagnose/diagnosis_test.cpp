@@ -110,6 +110,7 @@ TEST_CASE("diagnosis: the smallest set is found, its faults in the order of the 
   const DiagnosisCase problem = misdeclared(test::normal_problem({.q_heads = 6}), real, declared);
   const Diagnosis diagnosis = diagnosis_of(problem);
   REQUIRE(diagnosis.status == DiagnosisStatus::named);
+  CAPTURE(test::named_by(diagnosis));
   REQUIRE(diagnosis.explanations.size() == 1);
   const Explanation& explanation = diagnosis.explanations.front();
   CHECK(explanation.describe() == "head_map.tiled + causal.missing + scale.missing");

@@ -76,7 +76,7 @@ void scale(Declared& d) {
 }
 void mask(Declared& d) {
   std::vector<std::uint64_t> bits(21, 1);
-  for (const std::size_t hidden : {0, 4, 8, 9, 12, 20}) bits[hidden] = 0;
+  for (const std::size_t hidden : {0U, 4U, 8U, 9U, 12U, 20U}) bits[hidden] = 0;
   d.tensors.attn_mask = test::tensor_of_bits(ElementType::boolean, {3, 7}, bits);
 }
 // T = 3 rows on S = 2 keys: the first has none.

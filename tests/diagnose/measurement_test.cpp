@@ -89,7 +89,7 @@ TEST_CASE("measurement: a range of keys that no list holds is read off") {
                                Sample{{3, 3}, {-1, -1}, false, {-3, 3}, "keys p-3 to p+3"},
                                Sample{{0, 2}, {3, -1}, true, {0, 2}, "keys p+0 to p+2"},
                                Sample{{-1, 1}, {5, 3}, false, {-11, 1}, "keys p-11 to p+1"}}) {
-    CAPTURE(sample.text);
+    CAPTURE(std::string(sample.text));
     Contract real, declared;
     real.window = sample.real;
     declared.window = sample.declared;
@@ -112,7 +112,8 @@ TEST_CASE("measurement: a range of keys that no list holds is read off") {
 TEST_CASE("measurement: what the catalogue names is not also named by its numbers") {
   Contract tiled, top_left, causal;
   tiled.head_map.kind = HeadMapKind::interleaved;
-  CHECK(only_fault(misdeclared(test::normal_problem({}), tiled, {})) == "head_map.tiled");
+  CHECK(only_fault(misdeclared(test::normal_problem({.q_heads = 6}), tiled, {})) ==
+        "head_map.tiled");
   causal.causal = top_left.causal = true;
   top_left.causal_alignment = CausalAlignment::top_left;
   const ProblemTensors chunk = test::normal_problem({.queries = 3, .keys = 8});

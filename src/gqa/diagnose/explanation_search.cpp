@@ -72,8 +72,11 @@ class Search {
   SearchResult run(std::span<const Fault> extra) {
     collect_candidates(extra);
     SearchResult result;
-    for (std::size_t size = 1; size <= options_.largest_set; ++size) {
-      std::vector<std::vector<std::size_t>> sets = covering_sets(size);
+    for (const auto& [size, coverage] :
+         {std::pair{1, Coverage::all}, std::pair{2, Coverage::all}, std::pair{2, Coverage::part},
+          std::pair{3, Coverage::all}}) {
+      if (static_cast<std::size_t>(size) > options_.largest_set) break;
+      auto sets = candidate_sets(static_cast<std::size_t>(size), coverage);
       if (static_cast<std::int64_t>(sets.size()) > options_.largest_candidates) {
         sets.resize(static_cast<std::size_t>(options_.largest_candidates));
         result.cut_short = true;
@@ -92,6 +95,9 @@ class Search {
   }
 
  private:
+  // Does a set's every fault, tried alone, touch a row that is wrong? Two faults may empty a row
+  // that either alone leaves as it is, so that pairs that leave some rows out are tried too.
+  enum class Coverage { all, part };
   static constexpr std::size_t sampled_rows = 12;
   static constexpr std::int64_t fewest_rows = 64;
   // A fault may bring a row over the tolerance together with the rounding that was there: what
@@ -114,8 +120,9 @@ class Search {
     bool changed = false;
     for (std::size_t n = 0; n < cases_.size(); ++n) {
       Behaviour behaviour = cases_[n].declared;
-      const bool edits = fault.apply(behaviour) == Edit::changed;
-      changed = changed || edits;
+      const Edit edit = fault.apply(behaviour);
+      const bool edits = edit == Edit::changed || edit == Edit::saturated;
+      changed = changed || edit == Edit::changed;
       for (const ExpectedRow& row : sampled_[n]) {
         const bool touches = edits && !row.is_same(behaviour, touching_share);
         result.touched.push_back(touches ? 1 : 0);
@@ -125,8 +132,9 @@ class Search {
     return changed ? std::optional(std::move(result)) : std::nullopt;
   }
 
-  // Sets of candidates that together touch every sampled wrong row, of different kinds.
-  std::vector<std::vector<std::size_t>> covering_sets(std::size_t size) const {
+  // Sets of candidates of different kinds that together touch every sampled wrong row, or those
+  // that do not.
+  std::vector<std::vector<std::size_t>> candidate_sets(std::size_t size, Coverage coverage) const {
     std::vector<std::vector<std::size_t>> sets;
     std::vector<std::size_t> chosen;
     const auto covers = [&] {
@@ -140,7 +148,7 @@ class Search {
     };
     const auto extend = [&](const auto& self, std::size_t from) -> void {
       if (chosen.size() == size) {
-        if (covers()) sets.push_back(chosen);
+        if (covers() == (coverage == Coverage::all)) sets.push_back(chosen);
         return;
       }
       for (std::size_t i = from; i < candidates_.size(); ++i) {

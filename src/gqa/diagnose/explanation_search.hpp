@@ -23,7 +23,7 @@ struct Explanation {
 };
 
 struct SearchOptions {
-  std::size_t largest_set = 3;
+  std::size_t largest_set = 3;  ///< at most 3
   /// Keys of rows to compare at most, over all cases; beyond, a spread choice of rows.
   std::int64_t largest_compared_keys = 4'000'000;
   /// Visible keys that may be enclosed at most for the proof of one explanation.

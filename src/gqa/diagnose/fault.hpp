@@ -16,6 +16,7 @@ namespace gqa {
 enum class Edit {
   not_applicable,  ///< the problem has nothing that this fault could get wrong
   same,            ///< the fault leaves this problem as it is: nothing can tell it apart
+  saturated,       ///< changed, but nothing here shows where the edit ends
   changed,
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <set>
 
 #include "gqa/diagnose/explanation_search.hpp"
@@ -36,6 +37,16 @@ bool all_match(const DiagnosisCase& problem, const Behaviour& behaviour,
 std::vector<RowPlace> first_few(const std::vector<RowPlace>& places, std::size_t count) {
   return {places.begin(),
           places.begin() + static_cast<std::ptrdiff_t>(std::min(places.size(), count))};
+}
+
+// Including the first and the last.
+std::vector<RowPlace> spread_out(const std::vector<RowPlace>& places, std::size_t count) {
+  if (places.size() <= count) return places;
+  std::vector<RowPlace> chosen;
+  for (std::size_t n = 0; n < count; ++n) {
+    chosen.push_back(places[n * (places.size() - 1) / (count - 1)]);
+  }
+  return chosen;
 }
 
 std::vector<RowPlace> places_of_head(const Behaviour& behaviour, std::int64_t head,
@@ -176,19 +187,27 @@ std::optional<double> fitting_scale(const DiagnosisCase& problem,
 
 std::optional<RelativeRange> fitting_range(const DiagnosisCase& problem,
                                            const std::vector<RowPlace>& wrong) {
-  const std::vector<RowPlace> places = first_few(wrong, 6);
+  const std::vector<RowPlace> places = spread_out(wrong, 6);
   if (places.empty() || problem.declared.keys() > largest_range_search) return std::nullopt;
-  std::vector<RelativeRange> common = ranges_of_row(problem, places.front());
-  for (std::size_t n = 1; n < places.size() && !common.empty(); ++n) {
-    std::erase_if(common, [&](const RelativeRange& range) {
-      Behaviour trial = problem.declared;
-      trial.contract.causal = false;
-      trial.range_override = {range.first, range.last};
-      return !matches_roughly(problem, trial, places[n]);
-    });
+  // A row near an end of the history shows that end, not the range's: each end is taken from
+  // any of the rows, and all rows have to agree.
+  std::set<std::int64_t> firsts, lasts;
+  for (const RowPlace& place : places) {
+    for (const RelativeRange& range : ranges_of_row(problem, place)) {
+      firsts.insert(range.first);
+      lasts.insert(range.last);
+    }
   }
-  if (common.empty()) return std::nullopt;
-  return common.front();
+  Behaviour trial = problem.declared;
+  trial.contract.causal = false;
+  trial.contract.window = Window{};
+  for (const std::int64_t first : firsts | std::views::reverse) {
+    for (const std::int64_t last : lasts) {
+      trial.range_override = {first, last};
+      if (first <= last && all_match(problem, trial, places)) return RelativeRange{first, last};
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<Fault> measured_faults(const DiagnosisCase& problem,

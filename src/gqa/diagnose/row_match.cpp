@@ -16,7 +16,8 @@ RowPlace walked(const Behaviour& behaviour, RowPlace place) {
 bool holds(double output, double expected, bool is_nan, double allowed) {
   if (is_nan || std::isnan(output)) return is_nan && std::isnan(output);
   if (!std::isfinite(output)) return output == expected;
-  return std::abs(output - expected) <= allowed;
+  // Where nothing was rounded the allowance of a spoilt row, which is NaN, does not matter.
+  return output == expected || std::abs(output - expected) <= allowed;
 }
 
 }  // namespace
@@ -67,6 +68,10 @@ Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour,
     const double output = recorded(behaviour, place, column);
     if (row.is_nan[c] != 0 || std::isnan(output)) {
       all = all & Uncertain::from(row.is_nan[c] != 0 && std::isnan(output));
+      continue;
+    }
+    const Ball& expected = row.output[c];
+    if (std::isfinite(output) && expected.is_exact() && expected.contains(Rational(output))) {
       continue;
     }
     std::vector<Ball> values;

@@ -80,6 +80,7 @@ Edit apply_sequence_repeated(Behaviour& b, std::int64_t) {
   if (b.lengths) {
     for (std::int64_t& length : *b.lengths) length *= group;
   }
+  b.length_shortfall *= group;
   return Edit::changed;
 }
 

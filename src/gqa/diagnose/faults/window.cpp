@@ -1,7 +1,9 @@
 // Faults of the sliding window.
+#include <algorithm>
 #include <array>
 
 #include "gqa/diagnose/fault.hpp"
+#include "gqa/diagnose/row_keys.hpp"
 
 namespace gqa {
 namespace {
@@ -27,10 +29,28 @@ Edit apply_ignored(Behaviour& b, std::int64_t) {
   b.contract.window = Window{};
   return Edit::changed;
 }
+
+// Is a key of the batch entry hidden behind the first block? The first row sees least of what
+// comes late, the last row least of what comes early.
+bool shows_end_of_block(const Behaviour& b, std::int64_t batch, std::int64_t block) {
+  const RowKeys first = keys_of_row(b, batch, 0, 0);
+  const RowKeys last = keys_of_row(b, batch, 0, b.queries() - 1);
+  const Window& window = b.contract.window;
+  const bool bounded_right = b.contract.causal || window.right >= 0;
+  const std::int64_t reach = b.contract.causal ? 0 : window.right;
+  return (bounded_right && std::max(first.position + reach + 1, block) < first.end - first.begin) ||
+         (window.left >= 0 && block < last.position - window.left);
+}
+
+// A block as long as all histories is no block: then the rules are not applied at all, and that
+// has names of its own.
 Edit apply_first_block(Behaviour& b, std::int64_t block) {
   if (!b.contract.causal && b.contract.window.is_unbounded()) return Edit::not_applicable;
   b.first_block = block;
-  return Edit::changed;
+  for (std::int64_t batch = 0; batch < b.batch(); ++batch) {
+    if (shows_end_of_block(b, batch, block)) return Edit::changed;
+  }
+  return Edit::saturated;
 }
 
 constexpr std::array<std::int64_t, 8> first_blocks{1, 2, 4, 8, 16, 32, 64, 128};
