@@ -24,7 +24,8 @@ ExitStatus run(int argc, char** argv) {
   program.require_subcommand(1);
   program.footer(footer);
   const std::array commands{add_enumerate(program), add_verify(program), add_audit(program),
-                            add_ledger(program),    add_check(program),  add_attain(program)};
+                            add_ledger(program),    add_check(program),  add_attain(program),
+                            add_pool(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
