@@ -26,5 +26,6 @@ Command add_probe(CLI::App& program);
 Command add_ledger(CLI::App& program);
 Command add_check(CLI::App& program);
 Command add_attain(CLI::App& program);
+Command add_pool(CLI::App& program);
 
 }  // namespace gqa::program

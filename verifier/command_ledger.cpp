@@ -7,6 +7,7 @@
 #include "cluster.hpp"
 #include "command.hpp"
 #include "gqa/error.hpp"
+#include "gqa/io/file.hpp"
 #include "gqa/io/model_config.hpp"
 #include "gqa/num/rational.hpp"
 #include "gqa/report/ledger_report.hpp"
@@ -34,6 +35,7 @@ struct Options {
   std::optional<std::int64_t> positions;
   std::optional<std::string> budget;
   std::vector<std::string> expected;
+  std::string certificate;
   std::string json;
 };
 
@@ -120,6 +122,13 @@ void add_stated_figures(const Options& options, LedgerReport& report) {
 ExitStatus run(const Options& options) {
   LedgerReport report = report_for(options);
   add_stated_figures(options, report);
+  if (!options.certificate.empty()) {
+    if (report.use.positions == 0) {
+      throw InputError("ledger.no_such_figure", "--certificate", "needs --positions above 0");
+    }
+    write_file_atomically(options.certificate,
+                          certificate_of(report.model, report.use).dump(1) + "\n");
+  }
   write_results(ledger_text(report), ledger_json(report), options.json);
   return report.holds() ? all_holds : decided_wrong;
 }
@@ -179,6 +188,8 @@ Command add_ledger(CLI::App& program) {
   app->add_option("--budget", options->budget, "How many positions fit in so many bytes per rank");
   app->add_option("--expect", options->expected,
                   "NAME=NUMBER, a figure to be confirmed or refuted, such as bytes_per_position");
+  app->add_option("--certificate", options->certificate, "Write the certificate to FILE")
+      ->type_name("FILE");
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
       ->type_name("FILE");
   return {app, [options](Cluster&) { return run(*options); }};

@@ -101,6 +101,15 @@ class Ledger(unittest.TestCase):
         self.assertEqual(got["budget"]["positions"], "unbounded")
         self.run_program(*flags, "--ranks", 3, status=BAD_INPUT)
 
+    def test_the_certificate_is_verified(self):
+        path = self.config.parent / "certificate.json"
+        flags = [*self.LLAMA, "--type", "q8_0", "--certificate", path]
+        self.run_program(*flags, "--positions", 4096, status=HOLDS)
+        words = [str(PROGRAM), "check", str(path)]
+        checked = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+        self.assertIn("the cache takes 285212672 bytes, 69632 for each position", checked.stdout)
+        self.run_program(*flags, status=BAD_INPUT)
+
     def test_wrong_usage(self):
         self.run_program(status=USAGE)
         self.run_program("--layers", 4, status=USAGE)

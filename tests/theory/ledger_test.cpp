@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "gqa/report/ledger_report.hpp"
+#include "gqa/theory/certificate.hpp"
 #include "support/errors.hpp"
 #include "support/random.hpp"
 
@@ -261,6 +262,10 @@ TEST_CASE("ledger: totals equal a count of every element, with blocks, windows a
     use.page_size = random.integer(1, 5);
     CAPTURE(seed);
     CHECK(cache_bytes(model, use) == counted_bytes(model, use));
+    if (use.positions == 0) continue;
+    const auto verdict = check_certificate(certificate_of(model, use).dump(), "c.json");
+    INFO(verdict.reason);
+    CHECK(verdict.verified);
   }
 }
 

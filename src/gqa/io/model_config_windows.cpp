@@ -110,32 +110,40 @@ std::vector<std::optional<std::int64_t>> windows_of(const Sliding& sliding,
   return windows;
 }
 
+// The family has no window, or a switch of the file turns it off: nothing may say otherwise.
+void require_no_window(const ModelConfigFields& fields, const ModelFamily& family,
+                       const std::optional<Sliding>& listed) {
+  if (listed && any(*listed)) {
+    fields.fail("model_config.contradictory", "layer_types",
+                "lists sliding_attention, yet the model has no window in use");
+  }
+  if (family.window_rule == WindowRule::none && fields.states("sliding_window")) {
+    fields.fail("model_config.contradictory", "sliding_window",
+                fmt::format("is stated, yet {} models have no window", family.model_type));
+  }
+}
+
+bool window_is_off(const ModelConfigFields& fields, WindowRule rule) {
+  if (rule == WindowRule::none) return true;
+  const bool has_switch =
+      rule == WindowRule::last_layers || rule == WindowRule::every_layer_if_used;
+  return has_switch && !window_is_used(fields);
+}
+
 }  // namespace
 
 std::vector<std::optional<std::int64_t>> read_layer_windows(ModelConfigFields& fields,
                                                             const ModelFamily& family,
                                                             std::int64_t layers) {
+  const std::vector<std::optional<std::int64_t>> no_windows(static_cast<std::size_t>(layers));
   const std::optional<Sliding> listed = listed_layers(fields, layers);
-  const bool has_switch = family.window_rule == WindowRule::last_layers ||
-                          family.window_rule == WindowRule::every_layer_if_used;
-  const bool off =
-      family.window_rule == WindowRule::none || (has_switch && !window_is_used(fields));
-  if (off) {
-    if (listed && any(*listed)) {
-      fields.fail("model_config.contradictory", "layer_types",
-                  "lists sliding_attention, yet the model has no window in use");
-    }
-    if (family.window_rule == WindowRule::none && fields.states("sliding_window")) {
-      fields.fail("model_config.contradictory", "sliding_window",
-                  fmt::format("is stated, yet {} models have no window", family.model_type));
-    }
-    return windows_of(Sliding(static_cast<std::size_t>(layers), false), std::nullopt);
+  if (window_is_off(fields, family.window_rule)) {
+    require_no_window(fields, family, listed);
+    return no_windows;
   }
   const std::optional<std::int64_t> window = window_size(fields, family);
-  if (!window && !listed && family.window_rule == WindowRule::every_layer) {
-    return windows_of(Sliding(static_cast<std::size_t>(layers), false), std::nullopt);
-  }
-  if (!window && listed && !any(*listed)) return windows_of(*listed, std::nullopt);
+  const bool none_listed = listed ? !any(*listed) : family.window_rule == WindowRule::every_layer;
+  if (!window && none_listed) return no_windows;
   if (listed) require_agreement(fields, family.window_rule, *listed);
   const Sliding sliding = listed ? *listed : layers_by_rule(fields, family.window_rule, layers);
   if (!window && any(sliding)) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gqa/error.hpp"
+#include "gqa/theory/certificate_writer.hpp"
 #include "gqa/theory/exact_integer.hpp"
 
 namespace gqa {
@@ -174,6 +175,26 @@ std::optional<mpz_class> positions_within(const CacheModel& model, const CacheUs
   const mpz_class page_bytes =
       exact_integer(use.batch) * page * bytes_per_position_beyond_windows(mine);
   return mpz_class((budget - windowed) / page_bytes * page);
+}
+
+nlohmann::ordered_json certificate_of(const CacheModel& model, const CacheUse& use) {
+  nlohmann::ordered_json json = new_certificate("byte_ledger");
+  json["layers"] = nlohmann::ordered_json::array();
+  for (const CacheLayers& like : model.layers) {
+    json["layers"].push_back({{"count", like.count}, {"window", nullptr}});
+    if (like.window) json["layers"].back()["window"] = *like.window;
+  }
+  json["batch"] = use.batch;
+  json["positions"] = use.positions;
+  json["page_size"] = use.page_size;
+  json["kv_num_heads"] = model.kv_num_heads;
+  json["key_size"] = model.key_size;
+  json["value_size"] = model.value_size;
+  json["key_block"] = {model.key_format.block_bytes, model.key_format.block_elements};
+  json["value_block"] = {model.value_format.block_bytes, model.value_format.block_elements};
+  json["bytes_per_position"] = exact_json(Rational(bytes_per_position(model)));
+  json["bytes"] = exact_json(Rational(cache_bytes(model, use)));
+  return json;
 }
 
 CacheModel with_kv_heads(CacheModel model, std::int64_t kv_num_heads) {

@@ -4,6 +4,7 @@
 #include <gmpxx.h>
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -95,6 +96,9 @@ RankShare rank_share(const CacheModel& model, const CacheUse& use);
 /// any number does (every layer is windowed). `use.positions` is not read.
 std::optional<mpz_class> positions_within(const CacheModel& model, const CacheUse& use,
                                           const mpz_class& budget);
+
+/// The certificate "byte_ledger" of cache_bytes. Precondition: use.positions > 0.
+nlohmann::ordered_json certificate_of(const CacheModel& model, const CacheUse& use);
 
 /// The same model with as many KV heads as query heads (MHA: kv_num_heads = q_num_heads) or any
 /// other count.

@@ -1,0 +1,132 @@
+#include "gqa/theory/pool_input.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "gqa/error.hpp"
+#include "gqa/exact/json_fields.hpp"
+#include "gqa/io/file.hpp"
+#include "gqa/io/json.hpp"
+#include "gqa/io/safetensors.hpp"
+#include "gqa/theory/exact_input.hpp"
+
+namespace gqa {
+namespace {
+
+using Names = std::set<std::string>;
+const Names histories{"key", "value"};
+const Names weights{"key_weight", "value_weight"};
+const Names weights_with_query{"key_weight", "value_weight", "query_weight"};
+const Names conversion{"heads", "pooled"};
+
+std::size_t rank_of(const std::string& name) {
+  return conversion.contains(name) ? 2 : 3;
+}
+
+PoolInput from_json(const std::filesystem::path& path) {
+  const nlohmann::json document = parse_json_strictly(read_text_file(path), path.string());
+  Names known = weights_with_query;
+  known.insert(histories.begin(), histories.end());
+  known.insert(conversion.begin(), conversion.end());
+  require_known_fields(document, known, path.string());
+  PoolInput input;
+  for (const auto& [name, value] : document.items()) {
+    input.tensors[name] =
+        tensor_from_json(value, rank_of(name), fmt::format("{}: {}", path.string(), name));
+  }
+  return input;
+}
+
+// Other tensors of a safetensors file are none of ours.
+PoolInput from_safetensors(const std::filesystem::path& path) {
+  const SafetensorsFile file = read_safetensors(path);
+  PoolInput input;
+  for (const auto& [name, typed] : file.tensors) {
+    if (!histories.contains(name) && !weights_with_query.contains(name) &&
+        !conversion.contains(name)) {
+      continue;
+    }
+    const std::string where = fmt::format("{}: {}", path.string(), name);
+    const Tensor<double> decoded = decode(typed, where);
+    std::vector<Rational> exact;
+    for (const double x : decoded.data()) exact.push_back(rational_from_double(x, where));
+    input.tensors[name] = Tensor<Rational>(typed.shape, std::move(exact));
+    if (name == "pooled") input.format = float_format(typed.type);
+  }
+  return input;
+}
+
+void require_shapes(const PoolInput& input, const std::string& where) {
+  for (const auto& [name, tensor] : input.tensors) {
+    const std::size_t rank = tensor.shape().size();
+    const bool batched = histories.contains(name) && rank == 4;
+    const bool fits =
+        tensor.size() > 0 && (conversion.contains(name) ? rank >= 1 : batched || rank == 3);
+    if (!fits) {
+      throw InputError("pooling.shape", where + ": " + name,
+                       fmt::format("has shape {}", to_text(tensor.shape())));
+    }
+  }
+}
+
+// [H, S, d] or [B, H, S, d] as [B, H, S, d].
+Tensor<Rational> batched(const Tensor<Rational>& tensor) {
+  if (tensor.shape().size() == 4) return tensor;
+  Shape shape = tensor.shape();
+  shape.insert(shape.begin(), 1);
+  return Tensor<Rational>(shape, tensor.data());
+}
+
+}  // namespace
+
+PoolInput read_pool_input(const std::filesystem::path& path) {
+  PoolInput input = path.extension() == ".safetensors" ? from_safetensors(path) : from_json(path);
+  Names names;
+  for (const auto& [name, tensor] : input.tensors) names.insert(name);
+  if (names != histories && names != weights && names != weights_with_query &&
+      names != conversion) {
+    throw InputError("pooling.no_tensors", path.string(),
+                     "must hold key and value, or key_weight, value_weight and perhaps "
+                     "query_weight, or heads and pooled");
+  }
+  require_shapes(input, path.string());
+  return input;
+}
+
+RationalMatrices heads_of_group(const Tensor<Rational>& tensor, std::int64_t kv_heads,
+                                std::int64_t kv_head) {
+  const std::int64_t heads = tensor.extent(0);
+  if (kv_heads <= 0 || heads % kv_heads != 0) {
+    throw InputError("pooling.heads_not_divisible", "kv_num_heads",
+                     fmt::format("{} heads cannot be pooled evenly into {}", heads, kv_heads));
+  }
+  const RationalMatrices all = to_matrices(tensor);
+  const std::int64_t group = heads / kv_heads;
+  return RationalMatrices(all.begin() + kv_head * group, all.begin() + (kv_head + 1) * group);
+}
+
+std::vector<PlacedGroup> groups_of(const PoolInput& input, std::int64_t kv_heads) {
+  const Tensor<Rational> key = batched(input.tensors.at("key"));
+  const Tensor<Rational> value = batched(input.tensors.at("value"));
+  if (key.extent(0) != value.extent(0) || key.extent(1) != value.extent(1)) {
+    throw InputError("pooling.shape", "value", "has another batch or head count than key");
+  }
+  const auto entry = [](const Tensor<Rational>& tensor, std::int64_t b) {
+    const Shape shape(tensor.shape().begin() + 1, tensor.shape().end());
+    const auto size = element_count(shape);
+    const auto from = tensor.data().begin() + b * size;
+    return Tensor<Rational>(shape, std::vector<Rational>(from, from + size));
+  };
+  std::vector<PlacedGroup> groups;
+  for (std::int64_t b = 0; b < key.extent(0); ++b) {
+    const Tensor<Rational> keys = entry(key, b), values = entry(value, b);
+    for (std::int64_t g = 0; g == 0 || g < kv_heads; ++g) {
+      groups.push_back(
+          {b, g, {heads_of_group(keys, kv_heads, g), heads_of_group(values, kv_heads, g)}});
+    }
+  }
+  return groups;
+}
+
+}  // namespace gqa
