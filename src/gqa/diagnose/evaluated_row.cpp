@@ -165,6 +165,10 @@ class RowEvaluator {
   void sum_values(const Weights<T>& weights) {
     const T factor = behaviour_.output_scaled ? number<T>(behaviour_.scale) : T(1);
     if (behaviour_.running_sum == nullptr) add_plainly(weights);
+    // A factor or a sink's value after the sum would move it off the format's numbers again.
+    if (!behaviour_.output_scaled && !behaviour_.sink_has_value) {
+      result_.narrow = behaviour_.running_sum;
+    }
     for (std::size_t c = 0; c < result_.output.size(); ++c) {
       T sum = behaviour_.running_sum != nullptr ? narrow_sum(weights, c) : result_.output[c];
       if (behaviour_.sink_has_value && weights.sink) sum += T(*weights.sink * T(value(0, c)));

@@ -13,9 +13,11 @@ namespace gqa {
 /// T is double (approximate) or Ball (enclosures).
 template <class T>
 struct EvaluatedRow {
-  bool anything = false;      ///< the behaviour leaves the row's content open
-  std::vector<T> output;      ///< [dv]
-  std::vector<char> is_nan;   ///< [dv] the behaviour gives NaN there
+  bool anything = false;     ///< the behaviour leaves the row's content open
+  std::vector<T> output;     ///< [dv]
+  std::vector<char> is_nan;  ///< [dv] the behaviour gives NaN there
+  /// Where the last step rounds to a narrow format: the output is a number of that format.
+  const FloatFormat* narrow = nullptr;
   std::vector<double> slack;  ///< [dv] or empty: beyond rounding, what the behaviour leaves open
 
   std::vector<std::size_t> visible;  ///< keys of the softmax; empty: nothing was rounded

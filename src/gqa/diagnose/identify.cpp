@@ -140,6 +140,19 @@ void add_visible_keys(const ProbeReport& report, std::vector<IdentifiedRule>& ru
   }
 }
 
+// The probe is wrong: is the scale, or is it right once the other faults are allowed for?
+void settle_scale(const ProbeResult& result, const Tolerance& tolerance,
+                  std::span<const Fault> known, double declared, IdentifiedRule& rule) {
+  if (holds_with(result, tolerance, known)) {
+    rule.found = rule.declared;
+    rule.agreement = Agreement::agrees;
+  } else if (const auto scale = read_scale(result, tolerance, known)) {
+    rule.found = *scale == declared ? "not the declared one, by less than can be read"
+                                    : fmt::format("{:.12g}", *scale);
+    rule.agreement = Agreement::differs;
+  }
+}
+
 // Scales show in scores alone, so that other faults have to be allowed for.
 void add_scales(const ProbeReport& report, std::vector<IdentifiedRule>& rules) {
   std::vector<Fault> known;
@@ -150,14 +163,21 @@ void add_scales(const ProbeReport& report, std::vector<IdentifiedRule>& rules) {
   struct Reading {
     const char* probe;
     const char* rule;
-    const char* declared;
+    double declared;
   };
-  for (const Reading& reading : {Reading{"scale", "default scale at dk = 4", "0.5"},
-                                 Reading{"scale_given", "given scale of 3/4", "0.75"}}) {
+  for (const Reading& reading : {Reading{"scale", "default scale at dk = 4", 0.5},
+                                 Reading{"scale_given", "given scale of 3/4", 0.75}}) {
     const ProbeResult* result = find(report, reading.probe);
-    rules.push_back(
-        measured(reading.rule, reading.declared,
-                 result == nullptr ? std::nullopt : read_scale(*result, report.tolerance, known)));
+    IdentifiedRule rule{reading.rule, fmt::format("{}", reading.declared),
+                        "not supported, or not readable", Agreement::undetermined};
+    if (result != nullptr && result->verdict == Verdict::pass) {
+      // A fitted number is as rough as the type; the verdict is not.
+      rule.found = rule.declared;
+      rule.agreement = Agreement::agrees;
+    } else if (result != nullptr) {
+      settle_scale(*result, report.tolerance, known, reading.declared, rule);
+    }
+    rules.push_back(std::move(rule));
   }
 }
 

@@ -52,6 +52,15 @@ std::optional<std::vector<std::int64_t>> shown_keys(std::span<const double> row)
   return keys;
 }
 
+// The probe with the known faults taken for the contract.
+DiagnosisCase case_with(const ProbeResult& result, const Tolerance& tolerance,
+                        std::span<const Fault> known) {
+  DiagnosisCase problem =
+      make_diagnosis_case(result.probe.tensors, result.probe.contract, tolerance);
+  problem.declared = edited(problem.declared, known);
+  return problem;
+}
+
 }  // namespace
 
 std::optional<std::string> read_value_map(const ProbeResult& result) {
@@ -107,14 +116,18 @@ std::string declared_visible_keys(const ProbeResult& result) {
   return fmt::format("{}", fmt::join(rows, ", "));
 }
 
-std::optional<std::string> read_scale(const ProbeResult& result, const Tolerance& tolerance,
-                                      std::span<const Fault> known) {
-  DiagnosisCase problem =
-      make_diagnosis_case(result.probe.tensors, result.probe.contract, tolerance);
-  problem.declared = edited(problem.declared, known);
-  const auto scale = fitting_scale(problem, places_of(problem.declared, 16));
-  if (!scale) return std::nullopt;
-  return fmt::format("{:.6g}", *scale);
+std::optional<double> read_scale(const ProbeResult& result, const Tolerance& tolerance,
+                                 std::span<const Fault> known) {
+  const DiagnosisCase problem = case_with(result, tolerance, known);
+  return fitting_scale(problem, places_of(problem.declared, 16));
+}
+
+bool holds_with(const ProbeResult& result, const Tolerance& tolerance,
+                std::span<const Fault> known) {
+  const DiagnosisCase problem = case_with(result, tolerance, known);
+  return std::ranges::all_of(places_of(problem.declared, 64), [&](const RowPlace& place) {
+    return matches(problem, problem.declared, place).certainly();
+  });
 }
 
 std::optional<std::string> read_empty_row(const ProbeResult& result) {

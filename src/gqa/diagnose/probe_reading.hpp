@@ -21,9 +21,12 @@ std::optional<std::string> read_visible_keys(const ProbeResult& result);
 /// The same as the contract has it.
 std::string declared_visible_keys(const ProbeResult& result);
 
-/// The scale that fits all rows once the `known` faults are allowed for, to six digits.
-std::optional<std::string> read_scale(const ProbeResult& result, const Tolerance& tolerance,
-                                      std::span<const Fault> known);
+/// The scale that fits all rows once the `known` faults are allowed for.
+std::optional<double> read_scale(const ProbeResult& result, const Tolerance& tolerance,
+                                 std::span<const Fault> known);
+/// Are all rows right once the `known` faults are allowed for?
+bool holds_with(const ProbeResult& result, const Tolerance& tolerance,
+                std::span<const Fault> known);
 
 /// What the first row of causal_more_queries holds: "zero", "NaN", "the mean of all values".
 std::optional<std::string> read_empty_row(const ProbeResult& result);

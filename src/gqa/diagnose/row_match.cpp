@@ -46,6 +46,7 @@ bool matches_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
       estimated_allowance(behaviour, place, row, problem.tolerance, *problem.format);
   for (std::size_t c = 0; c < row.output.size(); ++c) {
     const double output = recorded(behaviour, place, static_cast<std::int64_t>(c));
+    if (row.narrow != nullptr && !encode_exact(*row.narrow, output)) return false;
     if (!holds(output, row.output[c], row.is_nan[c] != 0, allowed[c])) return false;
   }
   return true;
@@ -74,6 +75,7 @@ Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour,
     if (std::isfinite(output) && expected.is_exact() && expected.contains(Rational(output))) {
       continue;
     }
+    if (row.narrow != nullptr && !encode_exact(*row.narrow, output)) return Uncertain::no();
     std::vector<Ball> values;
     for (const std::size_t j : row.visible) {
       values.emplace_back(
