@@ -23,5 +23,6 @@ Command add_verify(CLI::App& program);
 Command add_audit(CLI::App& program);
 Command add_identify(CLI::App& program);
 Command add_probe(CLI::App& program);
+Command add_rank(CLI::App& program);
 
 }  // namespace gqa::program
