@@ -8,6 +8,7 @@
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/io/json.hpp"
+#include "gqa/io/llama2c_checkpoint.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/rank_report.hpp"
 #include "output.hpp"
@@ -21,6 +22,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::vector<std::string> recordings;
   std::string contract;
+  std::string checkpoint;
   std::string json;
 };
 
@@ -48,11 +50,12 @@ void apply(const Options& options, Contract& contract) {
 }
 
 void add_ranks(const Recording& recording, const Options& options,
-               std::vector<RecordedRanks>& ranks) {
+               const Tensor<double>* output_projection, std::vector<RecordedRanks>& ranks) {
   try {
     Contract contract = recording.contract;
     apply(options, contract);
-    ranks.push_back({recording.path, group_ranks(make_problem(recording.tensors, contract))});
+    ranks.push_back({recording.path,
+                     group_ranks(make_problem(recording.tensors, contract), output_projection)});
   } catch (const InputError& error) {
     throw error.within(recording.path);
   }
@@ -63,11 +66,24 @@ ExitStatus measure(const Options& options) {
   for (const std::string& path : options.recordings) {
     for (const auto& found : find_recordings(path)) paths.push_back(found);
   }
+  std::vector<Tensor<double>> projections;
+  if (!options.checkpoint.empty()) {
+    projections = read_llama2c_checkpoint(options.checkpoint).output_projections;
+    if (projections.size() != paths.size()) {
+      throw InputError("checkpoint.layers", options.checkpoint,
+                       fmt::format("has {} layers for {} recordings; give one for each, in order",
+                                   projections.size(), paths.size()));
+    }
+  }
   Progress progress("recordings", static_cast<std::int64_t>(paths.size()));
   std::vector<RecordedRanks> ranks;
   std::int64_t done = 0;
   for (const auto& path : paths) {
-    for (const Recording& recording : read_recordings(path)) add_ranks(recording, options, ranks);
+    const Tensor<double>* projection =
+        projections.empty() ? nullptr : &projections[static_cast<std::size_t>(done)];
+    for (const Recording& recording : read_recordings(path)) {
+      add_ranks(recording, options, projection, ranks);
+    }
     progress.update(++done);
   }
   write_results(rank_text(ranks), rank_json(ranks), options.json);
@@ -110,6 +126,10 @@ Command add_rank(CLI::App& program) {
       ->type_name("FILE");
   app->add_option("--contract", options->contract,
                   "Of recordings: a JSON file with contract fields, or the JSON object itself")
+      ->type_name("FILE")
+      ->needs(recording);
+  app->add_option("--checkpoint", options->checkpoint,
+                  "Of recordings, one per layer: a llama2.c model, whose output projections count")
       ->type_name("FILE")
       ->needs(recording);
   app->callback([=] {

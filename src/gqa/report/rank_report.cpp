@@ -88,8 +88,9 @@ std::string rank_text(const std::vector<RecordedRanks>& recordings) {
     }
   }
   text += fmt::format(
-      "{} of {} groups: C = softmax(scale Q K^T) V is proved to have full rank (C^T C factored in\n"
-      "balls), all digits shown are certain; recorded: rank of the recorded output's numbers\n",
+      "{} of {} groups: C = softmax(scale Q K^T) V (times the output projection, if given) is "
+      "proved to\n"
+      "have full rank; all digits shown are certain; recorded: rank of the recorded numbers\n",
       full, groups);
   return text;
 }

@@ -1,9 +1,4 @@
-#if __has_include(<flint/arb_mat.h>)
-#include <flint/arb_mat.h>
-#else
-#include <arb_mat.h>
-#endif
-
+#include "gqa/theory/ball_matrix.hpp"
 #include "gqa/theory/trained_rank.hpp"
 
 namespace gqa {
@@ -12,40 +7,10 @@ namespace {
 // How often A is squared on the way to its leading eigenvector: A^(2^16).
 constexpr int squarings = 16;
 
-// Arb's matrix with its memory managed.
-class BallMatrix {
- public:
-  explicit BallMatrix(slong size) { arb_mat_init(matrix_, size, size); }
-  explicit BallMatrix(const Tensor<Ball>& from) : BallMatrix(from.extent(2)) {
-    const auto rows = from.matrix(0, 0);
-    for (std::size_t r = 0; r < rows.rows(); ++r) {
-      for (std::size_t c = 0; c < rows.columns(); ++c) {
-        arb_set(arb_mat_entry(matrix_, r, c), rows(r, c).get());
-      }
-    }
-  }
-  BallMatrix(const BallMatrix&) = delete;
-  BallMatrix& operator=(const BallMatrix&) = delete;
-  ~BallMatrix() { arb_mat_clear(matrix_); }
-
-  slong size() const { return arb_mat_nrows(matrix_); }
-  arb_mat_struct* get() { return matrix_; }
-  const arb_mat_struct* get() const { return matrix_; }
-
-  Ball trace() const {
-    Ball sum;
-    arb_mat_trace(sum.get(), matrix_, precision_bits());
-    return sum;
-  }
-
- private:
-  arb_mat_t matrix_;
-};
-
 // Proved: all eigenvalues are above zero.
 bool is_positive_definite(const BallMatrix& a) {
   BallMatrix factor(a.size());
-  return arb_mat_cho(factor.get(), a.get(), precision_bits()) != 0;
+  return a.cholesky(factor);
 }
 
 // A vector near the leading eigenvector, as exact numbers: a column of A^(2^squarings), of which
