@@ -27,5 +27,6 @@ Command add_ledger(CLI::App& program);
 Command add_check(CLI::App& program);
 Command add_attain(CLI::App& program);
 Command add_pool(CLI::App& program);
+Command add_rank(CLI::App& program);
 
 }  // namespace gqa::program
