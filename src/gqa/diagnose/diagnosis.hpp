@@ -36,6 +36,6 @@ Diagnosis diagnose(std::span<const DiagnosisCase> cases, const SearchOptions& op
 /// asked within `largest_keys` visible keys is left out.
 std::vector<std::string> indistinguishable_faults(const DiagnosisCase& problem,
                                                   const Behaviour& behaviour,
-                                                  std::int64_t largest_keys = 200'000);
+                                                  std::int64_t largest_keys = 30'000);
 
 }  // namespace gqa
