@@ -24,5 +24,6 @@ Command add_audit(CLI::App& program);
 Command add_identify(CLI::App& program);
 Command add_probe(CLI::App& program);
 Command add_rank(CLI::App& program);
+Command add_claims(CLI::App& program);
 
 }  // namespace gqa::program

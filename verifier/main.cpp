@@ -27,7 +27,8 @@ ExitStatus run(int argc, char** argv, Cluster& cluster) {
   program.require_subcommand(1);
   program.footer(footer);
   const std::array commands{add_enumerate(program), add_verify(program), add_audit(program),
-                            add_identify(program),  add_probe(program),  add_rank(program)};
+                            add_identify(program),  add_probe(program),  add_rank(program),
+                            add_claims(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
