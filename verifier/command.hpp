@@ -28,5 +28,6 @@ Command add_check(CLI::App& program);
 Command add_attain(CLI::App& program);
 Command add_pool(CLI::App& program);
 Command add_rank(CLI::App& program);
+Command add_claims(CLI::App& program);
 
 }  // namespace gqa::program

@@ -1,0 +1,46 @@
+// Certificates as `gqaverify check` reads them ("gqaverify.certificate/1"), from numbers.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "gqa/theory/claims/instances.hpp"
+
+namespace gqa::claim_certificates {
+
+using claim_instances::Matrix;
+using claim_instances::Row;
+using Certificate = nlohmann::ordered_json;
+
+/// weights reach the point from the values.
+Certificate attainable_point(const Matrix& values, const Row& point, const Row& weights);
+/// normal . x + offset has no negative sign at a value and no positive one at the point.
+Certificate separating_hyperplane(const Matrix& values, const Row& point, const Row& normal,
+                                  const Rational& offset);
+/// Different strengths with one output.
+Certificate equal_outputs(const Matrix& values, const Matrix& strengths, const Row& output);
+/// A largest minor that is not zero modulo a prime, which divides no denominator.
+Certificate rank_lower_bound(const Matrix& matrix);
+/// The matrix as a product of as many columns and rows as its rank.
+Certificate rank_upper_bound(const Matrix& matrix);
+/// sum q_i . k_i against (sum q_i) . mean k.
+Certificate mean_key_score_sum(const Matrix& queries, const Matrix& keys, const Rational& left,
+                               const Rational& right);
+/// A head's own output against that with the group's mean keys and values.
+Certificate mean_pooled_output(const std::vector<Matrix>& keys, const std::vector<Matrix>& values,
+                               std::int64_t head, const Row& bases, const Row& left,
+                               const Row& right);
+/// The sum of value differences over the pairs of one key sum, which is not zero.
+Certificate pooling_loss(const std::vector<Matrix>& keys, const std::vector<Matrix>& values,
+                         std::int64_t head, const Row& key_sum, const Row& difference);
+
+/// A KV cache of layers that keep every position.
+struct CacheSize {
+  long layers, batch, positions, kv_heads, head_size, element_bytes;
+  mpz_class bytes_per_position() const {
+    return mpz_class(layers) * 2 * kv_heads * head_size * element_bytes;
+  }
+  mpz_class bytes() const { return bytes_per_position() * batch * positions; }
+};
+Certificate byte_ledger(const CacheSize& cache);
+
+}  // namespace gqa::claim_certificates

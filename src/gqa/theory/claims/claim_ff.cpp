@@ -1,0 +1,106 @@
+#include <map>
+
+#include "gqa/exact/pooling.hpp"
+#include "gqa/theory/claims/certificates.hpp"
+#include "gqa/theory/claims/claims.hpp"
+#include "gqa/theory/claims/instances.hpp"
+
+namespace gqa {
+namespace {
+
+using namespace claim_instances;
+
+// The condition, for every head of one group.
+bool lossless(const std::vector<Matrix>& keys, const std::vector<Matrix>& values) {
+  const Tensor<Rational> mean_key = mean_pool_heads(to_tensor(keys), 1);
+  const Tensor<Rational> mean_value = mean_pool_heads(to_tensor(values), 1);
+  for (std::size_t h = 0; h < keys.size(); ++h) {
+    std::map<Row, Row> differences;
+    for (std::size_t j = 0; j < keys[h].size(); ++j) {
+      for (std::size_t l = 0; l < keys[h].size(); ++l) {
+        const Row key_sum = sum({keys[h][j]}, {row_of(mean_key, 0, l)})[0];
+        Row& difference = differences[key_sum];
+        difference.resize(values[h][j].size());
+        for (std::size_t c = 0; c < difference.size(); ++c) {
+          difference[c] += values[h][j][c] - row_of(mean_value, 0, l)[c];
+        }
+      }
+    }
+    for (const auto& [key_sum, difference] : differences) {
+      if (difference != Row(difference.size())) return false;
+    }
+  }
+  return true;
+}
+
+// Hq heads with the first of each group at 1, pooled to Hkv, zero queries.
+bool loses_in_attention(std::int64_t heads, std::int64_t kv) {
+  std::vector<Matrix> zeros(static_cast<std::size_t>(heads), {{0}}), values = zeros;
+  for (std::int64_t g = 0; g < kv; ++g) values[static_cast<std::size_t>(g * (heads / kv))] = {{1}};
+  Problem<GmpNumbers> problem = with_queries(2, zeros, zeros, values);
+  const auto own = attention(problem).output;
+  problem.key = mean_pool_heads(problem.key, kv);
+  problem.value = mean_pool_heads(problem.value, kv);
+  return attention(problem).output != own;
+}
+
+ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+  argument.say(
+      "head and pooled output are equal if sum_j,l exp(q.(k_j + mean k_l)) (v_j - mean v_l) "
+      "= 0; as a function of q this is a sum of exponentials with distinct exponents, which "
+      "vanishes only if every coefficient does");
+  int pairs = 0, lossy = 0;
+  for (std::int64_t heads = 1; heads <= 12; ++heads) {
+    for (std::int64_t kv = 1; kv <= heads; ++kv) {
+      if (heads % kv != 0) continue;
+      ++pairs;
+      const std::int64_t group = heads / kv;
+      // One position, one coordinate: all values zero but that of the first head.
+      std::vector<Matrix> keys(static_cast<std::size_t>(group), {{0}}), values = keys;
+      values[0] = {{1}};
+      const Rational mean = fraction(1, static_cast<long>(group));
+      const bool loses = lossless(keys, values) ? false : true;
+      if (loses != loses_in_attention(heads, kv)) {
+        argument.require(false, "Hq = {}, Hkv = {}: condition and exact attention agree", heads,
+                         kv);
+      }
+      if (!loses) continue;
+      ++lossy;
+      if (kv > 1) continue;
+      argument.attach(claim_certificates::pooling_loss(keys, values, 0, {0}, {Rational(1 - mean)}));
+    }
+  }
+  argument.require(
+      pairs == 35 && lossy == 23,
+      "of {} pairs (Hq, Hkv), the {} with Hkv < Hq lose on "
+      "one position, keys 0, values 1, 0, ..., 0: head 0 gives 1, the pool Hkv/Hq; exact "
+      "attention agrees for every pair",
+      pairs, lossy);
+  argument.say(
+      "no smaller integers lose: with all values zero every output is zero; with Hkv = Hq "
+      "nothing is pooled");
+  const std::vector<Matrix> keys{{{0}, {0}}, {{0}, {0}}};
+  argument.require(lossless(keys, {{{2}, {4}}, {{3}, {3}}}),
+                   "unequal heads can be lossless: equal "
+                   "keys, values 2, 4 and 3, 3 have one mean");
+  argument.require(!lossless(keys, {{{2}, {4}}, {{3}, {4}}}), "values 2, 4 and 3, 4 do not");
+  return ClaimVerdict::proved;
+}
+
+}  // namespace
+
+const Claim claim_ff{.id = "ff",
+                     .title = "lossless-pooling",
+                     .statement =
+                         "Mean pooling of K and V is lossless for every query exactly when, for "
+                         "every head and every sum k_j + mean k_l, the differences v_j - mean v_l "
+                         "of the pairs with that sum add up to zero",
+                     .scope =
+                         "the condition for all histories; smallest integer counterexamples for "
+                         "every (Hq, Hkv) up to 12",
+                     .certificate =
+                         "exponentials of distinct sums are linearly independent functions of the "
+                         "query; pooling_loss",
+                     .argue = argue};
+
+}  // namespace gqa

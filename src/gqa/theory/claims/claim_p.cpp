@@ -1,0 +1,33 @@
+#include "gqa/theory/claims/certificates.hpp"
+#include "gqa/theory/claims/claims.hpp"
+
+namespace gqa {
+namespace {
+
+using claim_certificates::CacheSize;
+namespace certificates = claim_certificates;
+
+void state(Argument& argument, const CacheSize& cache, const mpz_class& bytes) {
+  argument.require(cache.bytes() == bytes, "Hkv = {}, S = {}, B = {}: {} bytes in {} layers",
+                   cache.kv_heads, cache.positions, cache.batch, cache.bytes().get_str(),
+                   cache.layers);
+  argument.attach(certificates::byte_ledger(cache));
+}
+
+ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+  state(argument, {32, 1, 4096, 32, 128, 2}, mpz_class(2) << 30);
+  state(argument, {32, 1, 4096, 8, 128, 2}, mpz_class(512) << 20);
+  return ClaimVerdict::proved;
+}
+
+}  // namespace
+
+const Claim claim_p{
+    .id = "p",
+    .title = "cache-of-width-4096",
+    .statement = "h = 32, g = 8, L = 32, 4096 positions, width 4096, 16 bit: 2 GiB against 512 MiB",
+    .scope = "one sequence",
+    .certificate = "2 L S Hkv d elements of 2 bytes, d = 4096 / 32",
+    .argue = argue};
+
+}  // namespace gqa

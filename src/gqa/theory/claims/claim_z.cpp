@@ -1,0 +1,77 @@
+#include "gqa/theory/claims/claims.hpp"
+#include "gqa/theory/claims/instances.hpp"
+
+namespace gqa {
+namespace {
+
+using namespace claim_instances;
+
+// Column-major, as vec() is defined.
+Row vec(const Matrix& m) {
+  Row all;
+  for (std::size_t c = 0; c < m[0].size(); ++c) {
+    for (const Row& row : m) all.push_back(row[c]);
+  }
+  return all;
+}
+
+// W^T (x) P.
+Matrix kronecker_of_transposed(const Matrix& w, const Matrix& p) {
+  const std::size_t n = p.size();
+  Matrix result(w[0].size() * n, Row(w.size() * n));
+  for (std::size_t r = 0; r < result.size(); ++r) {
+    for (std::size_t c = 0; c < result[r].size(); ++c) {
+      result[r][c] = w[c / n][r / n] * p[r % n][c % n];
+    }
+  }
+  return result;
+}
+
+bool vectorised_form_holds(std::mt19937_64& engine) {
+  const std::size_t n = 3, value_size = 2, model_size = 4;
+  const Matrix value = random_integers(engine, n, value_size);
+  Matrix output(n, Row(model_size)), matrix(model_size * n, Row(value_size * n));
+  for (int head = 0; head < 3; ++head) {
+    const Matrix p = random_integers(engine, n, n);
+    const Matrix w = random_integers(engine, value_size, model_size);
+    output = sum(output, product(product(p, value), w));
+    matrix = sum(matrix, kronecker_of_transposed(w, p));
+  }
+  const Row flat = vec(value), expected = vec(output);
+  for (std::size_t r = 0; r < matrix.size(); ++r) {
+    if (dot(matrix[r], flat) != expected[r]) return false;
+  }
+  return true;
+}
+
+ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+  argument.say(
+      "P_i is N x N and W_i is d_v x d_model: P_i W_i is defined only if N = d_v, and V "
+      "(N x d_v) does not stand between them");
+  const Matrix pattern{{fraction(1, 2), fraction(1, 2)}, {fraction(1, 3), fraction(2, 3)}};
+  const Matrix value{{1, 0}, {0, 0}};
+  const Matrix output = product(pattern, value);
+  argument.require(output[1][0] == fraction(1, 3),
+                   "N = d_v = 2, V = ((1,0),(0,0)), W = I: P V has the second row {}",
+                   to_text(output[1]));
+  argument.say("V M has a second row of zeros for every M: no effective matrix exists");
+  std::mt19937_64 engine(1);
+  bool equal = true;
+  for (int k = 0; k < 20; ++k) equal = equal && vectorised_form_holds(engine);
+  argument.require(equal,
+                   "the correct form, vec(sum P_i V W_i) = (sum W_i^T (x) P_i) vec(V), holds "
+                   "exactly for 20 random groups");
+  return ClaimVerdict::refuted;
+}
+
+}  // namespace
+
+const Claim claim_z{
+    .id = "z",
+    .title = "effective-matrix",
+    .statement = "sum P_i V W_i is V times an effective matrix sum P_i W_i",
+    .scope = "any sizes",
+    .certificate = "ill-typed: N x N times d_v x d_model; where the sizes fit, P V is not V M",
+    .argue = argue};
+
+}  // namespace gqa

@@ -1,0 +1,73 @@
+"""gqaverify claims: the ledger of claims with verdicts and certificates."""
+
+import json
+import os
+from unittest import mock
+
+from command_line import BAD_INPUT, HOLDS, UNDECIDED, CommandLine
+from test_trained_model import trained_model_layers
+
+LETTERS = [chr(ord("a") + k) for k in range(26)] + [2 * chr(ord("a") + k) for k in range(7)]
+REFUTED = {"u", "w", "y", "z"}
+
+
+class Claims(CommandLine):
+    def without_data(self):
+        return mock.patch.dict(os.environ, {"GQAVERIFY_DATA": str(self.folder)})
+
+    def test_every_claim_has_its_verdict(self):
+        with self.without_data():
+            report = self.run_json("claims", status=UNDECIDED)
+        self.assertEqual(report["schema"], "gqaverify.claims/1")
+        self.assertEqual([claim["id"] for claim in report["claims"]], LETTERS)
+        for claim in report["claims"]:
+            if claim["id"] == "gg":
+                self.assertEqual(claim["verdict"], "open")
+            elif claim["id"] in REFUTED:
+                self.assertEqual(claim["verdict"], "refuted", claim)
+            else:
+                self.assertIn(claim["verdict"], ("proved", "checked"), claim)
+            self.assertEqual(claim["failures"], [])
+            self.assertTrue(claim["statement"] and claim["scope"] and claim["certificate"])
+
+    def test_the_trained_model_settles_the_last(self):
+        layers = trained_model_layers()
+        if not layers:
+            print("skipped: no data")
+            self.skipTest("no data")
+        folder = layers[0].parent
+        out = self.run_program("claims", "gg", "--trained-model", folder, status=HOLDS).stdout
+        self.assertIn("20 of 20 groups", out)
+        self.run_program("claims", "--trained-model", folder, status=HOLDS)
+
+    def test_a_name_prints_the_argument_with_its_numbers(self):
+        with self.without_data():
+            out = self.run_program("claims", "y", "u", status=HOLDS).stdout
+            self.assertIn("sum q_i.K_i = 1, (sum q_i).mean K = 1/2", out)
+            self.assertIn("has rank 5, not 8", out)
+            self.assertIn("2,621,440", self.run_program("claims", "l", status=HOLDS).stdout)
+            wrong = self.run_program("claims", "hh", status=BAD_INPUT).stderr
+            self.assertIn("claims.unknown", wrong)
+
+    def test_the_counterexamples_are_certificates(self):
+        target = self.folder / "found"
+        self.run_program("claims", "u", "w", "y", "--certificates", target, status=HOLDS)
+        files = sorted(target.iterdir())
+        self.assertEqual(
+            [file.name for file in files],
+            ["claim-u-1.json", "claim-u-2.json", "claim-w-1.json", "claim-y-1.json"],
+        )
+        kinds = [json.loads(file.read_text())["kind"] for file in files]
+        self.assertEqual(
+            kinds, ["rank_upper_bound", "rank_lower_bound", "rank_lower_bound", "counterexample"]
+        )
+
+    def test_the_checker_accepts_every_certificate(self):
+        if "\n  check " not in self.run_program("--help", status=HOLDS).stdout:
+            self.skipTest("this program has no checker")
+        target = self.folder / "found"
+        with self.without_data():
+            self.run_program("claims", "--certificates", target, status=UNDECIDED)
+        files = sorted(target.iterdir())
+        self.assertGreater(len(files), 20)
+        self.run_program("check", *files, status=HOLDS)

@@ -1,0 +1,67 @@
+#include "gqa/theory/claim.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "support/errors.hpp"
+
+using namespace gqa;
+
+TEST_CASE("claims: all thirty-three are there, in order, with statement, scope and certificate") {
+  std::vector<std::string> ids;
+  for (char letter = 'a'; letter <= 'z'; ++letter) ids.emplace_back(1, letter);
+  for (char letter = 'a'; letter <= 'g'; ++letter) ids.emplace_back(2, letter);
+  REQUIRE(claims().size() == ids.size());
+  std::set<std::string> titles;
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    const Claim& claim = *claims()[k];
+    CHECK(claim.id == ids[k]);
+    CHECK(titles.insert(claim.title).second);
+    CHECK(std::string(claim.statement).size() > 10);
+    CHECK(std::string(claim.scope).size() > 5);
+    CHECK(std::string(claim.certificate).size() > 5);
+  }
+}
+
+TEST_CASE("claims: every one is settled but that of the trained model, which needs recordings") {
+  // The verdicts that THEORY 5 states.
+  const std::set<std::string> refuted{"u", "w", "y", "z"};
+  for (const Claim* claim : claims()) {
+    CAPTURE(claim->id);
+    const ClaimReport report = adjudicate(*claim);
+    for (const std::string& failure : report.argument.failures()) INFO(failure);
+    CHECK(report.argument.failures().empty());
+    if (std::string(claim->id) == "gg") {
+      CHECK(report.verdict == ClaimVerdict::open);
+    } else if (refuted.contains(claim->id)) {
+      CHECK(report.verdict == ClaimVerdict::refuted);
+    } else {
+      CHECK((report.verdict == ClaimVerdict::proved || report.verdict == ClaimVerdict::checked));
+    }
+  }
+}
+
+TEST_CASE("claims: a step that does not hold leaves the claim open") {
+  Claim claim{"t", "test", "s", "s", "c", [](Argument& argument, const TrainedModel*) {
+                argument.require(true, "one");
+                argument.require(false, "two is {}", 3);
+                return ClaimVerdict::proved;
+              }};
+  const ClaimReport report = adjudicate(claim);
+  CHECK(report.verdict == ClaimVerdict::open);
+  CHECK(report.argument.failures() == std::vector<std::string>{"two is 3"});
+  claim.argue = [](Argument& argument, const TrainedModel*) {
+    argument.say("nothing is required");
+    return ClaimVerdict::proved;
+  };
+  CHECK(adjudicate(claim).verdict == ClaimVerdict::open);
+}
+
+TEST_CASE("claims: found by id, by id in brackets, by title; others are refused") {
+  CHECK(std::string(find_claim("u").id) == "u");
+  CHECK(std::string(find_claim("(aa)").id) == "aa");
+  CHECK(std::string(find_claim("averaged-keys").id) == "y");
+  CHECK(test::refusal_of([] { find_claim("hh", "NAME"); }) == "claims.unknown at NAME");
+  CHECK(test::refusal_of([] { find_claim(""); }) == "claims.unknown at claim");
+}

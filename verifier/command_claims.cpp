@@ -1,0 +1,114 @@
+// gqaverify claims: what people write about grouped-query attention, with verdicts.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "cluster.hpp"
+#include "command.hpp"
+#include "gqa/error.hpp"
+#include "gqa/io/file.hpp"
+#include "gqa/io/llama2c_checkpoint.hpp"
+#include "gqa/io/recordings.hpp"
+#include "gqa/report/claim_report.hpp"
+#include "output.hpp"
+#include "progress.hpp"
+
+namespace gqa::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> names;
+  std::string trained_model;
+  std::string certificates;
+  std::string json;
+};
+
+// --trained-model, $GQAVERIFY_DATA, or the data beside the sources; empty: none.
+fs::path trained_model_folder(const Options& options) {
+  if (!options.trained_model.empty()) return options.trained_model;
+  const char* data = std::getenv("GQAVERIFY_DATA");
+  const fs::path folder =
+      fs::path(data != nullptr ? data : GQAVERIFY_DATA_BESIDE_SOURCE) / "llama2c-stories260k";
+  return fs::exists(folder) ? folder : fs::path();
+}
+
+// layer0.safetensors, layer1.safetensors, ... and the checkpoint, all of which must be there.
+TrainedModel read_trained_model(const fs::path& folder) {
+  TrainedModel model;
+  model.output_projections = read_llama2c_checkpoint(folder / "stories260K.bin").output_projections;
+  for (std::size_t layer = 0; layer < model.output_projections.size(); ++layer) {
+    const fs::path path = folder / fmt::format("layer{}.safetensors", layer);
+    try {
+      const Recording recording = read_recording(path);
+      Contract contract = recording.contract;
+      contract.causal = true;
+      model.layers.push_back(make_problem(recording.tensors, contract));
+    } catch (const InputError& error) {
+      throw error.within(path.string());
+    }
+  }
+  return model;
+}
+
+void write_certificates(const std::vector<ClaimReport>& reports, const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw InputError("file.unwritable", folder.string(), error.message());
+  for (const ClaimReport& report : reports) {
+    std::size_t number = 0;
+    for (const auto& certificate : report.argument.certificates()) {
+      const std::string name = fmt::format("claim-{}-{}.json", report.claim->id, ++number);
+      write_file_atomically(folder / name, certificate.dump(1) + "\n");
+    }
+  }
+}
+
+ExitStatus run(const Options& options) {
+  std::vector<const Claim*> chosen;
+  for (const std::string& name : options.names) chosen.push_back(&find_claim(name, "NAME"));
+  const bool whole = chosen.empty();
+  if (whole) chosen = claims();
+  TrainedModel model;
+  const fs::path folder = trained_model_folder(options);
+  if (!folder.empty()) model = read_trained_model(folder);
+  Progress progress("claims", static_cast<std::int64_t>(chosen.size()));
+  std::vector<ClaimReport> reports;
+  for (const Claim* claim : chosen) {
+    reports.push_back(adjudicate(*claim, folder.empty() ? nullptr : &model));
+    progress.update(static_cast<std::int64_t>(reports.size()));
+  }
+  if (!options.certificates.empty()) write_certificates(reports, options.certificates);
+  write_results(whole ? claim_table(reports) : claim_arguments(reports), claim_json(reports),
+                options.json);
+  return all_settled(reports) ? all_holds : undecided;
+}
+
+}  // namespace
+
+Command add_claims(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand(
+      "claims", "What is said about grouped-query attention: proved, checked or refuted");
+  app->footer(
+      "Without NAME: the table. Every verdict is computed anew. Claim (gg) needs the recordings "
+      "of\n"
+      "a trained model; without them it stays open and the status is 2.\n"
+      "Example: gqaverify claims u w y --certificates found && gqaverify check found/*.json");
+  app->add_option("NAME", options->names, "Claims such as u or gg: the whole argument of each");
+  app->add_option("--trained-model", options->trained_model,
+                  "Folder with stories260K.bin and its layer*.safetensors; default: "
+                  "llama2c-stories260k in $GQAVERIFY_DATA")
+      ->type_name("FOLDER");
+  app->add_option("--certificates", options->certificates,
+                  "Write each certificate to a file of FOLDER, for gqaverify check")
+      ->type_name("FOLDER");
+  app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
+      ->type_name("FILE");
+  return {app, [options](Cluster&) { return run(*options); }};
+}
+
+}  // namespace gqa::program
