@@ -221,3 +221,42 @@ TEST_CASE("certificate: a minor modulo a composite needs invertible pivots") {
   document["matrix"][0][0] = "1/6";
   CHECK(checked(document).reason == "a denominator has no inverse");
 }
+
+TEST_CASE("certificate: sides that are as stated but on the wrong side are rejected") {
+  json document = test::certificate_of("separating_hyperplane");
+  document["normal"] = {"1", "1"};
+  document["value_sides"] = {"-1", "0", "0"};
+  document["offset"] = "-1";
+  document["point_side"] = "1";
+  CHECK(checked(document).reason == "a value is on the negative side");
+  document["value_sides"] = {"0", "1", "1"};
+  document["offset"] = "0";
+  document["point_side"] = "2";
+  CHECK(checked(document).reason == "the point is on the positive side");
+}
+
+TEST_CASE("certificate: a negative strength is rejected though the output is right") {
+  json document = test::certificate_of("equal_outputs");
+  document["strengths"][1] = {"-1", "9", "1"};
+  CHECK(checked(document).reason == "a strength is not positive");
+}
+
+TEST_CASE("certificate: weights that obey the relation are not unreachable") {
+  json document = test::certificate_of("unreachable_with_keys");
+  document["weights"] = {"1/7", "2/7", "4/7"};
+  document["point"] = {"8/7", "16/7"};
+  CHECK(checked(document).reason == "the weights obey the relation");
+}
+
+TEST_CASE("certificate: matrices that do not fit the weights are rejected") {
+  json document = test::certificate_of("reachable_with_keys");
+  document["inverse"] = json::parse(R"([["-1", "1", "0"], ["1", "0", "0"]])");
+  CHECK(checked(document).reason == "the inverse has a wrong number of columns");
+  document = test::certificate_of("unreachable_with_keys");
+  document["inverse"] = json::parse(R"([["-1/4", "1/4"], ["-1/4", "0"], ["1", "0"]])");
+  CHECK(checked(document).reason == "the inverse has a wrong number of columns");
+  document = test::certificate_of("unreachable_with_keys");
+  document["keys"].push_back({"0"});
+  document["relation"].push_back("0");
+  CHECK(checked(document).reason == "there are not as many exponents as weights");
+}
