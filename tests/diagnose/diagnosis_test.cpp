@@ -160,9 +160,10 @@ TEST_CASE("diagnosis: NaN where a number belongs is wrong and stays unexplained"
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::memcpy(output->bytes.data(), &nan, 4);
   tensors.output = output;
-  const Diagnosis diagnosis =
-      diagnosis_of(make_diagnosis_case(tensors, {}, ModelTolerance{&f32_model}));
-  CHECK(diagnosis.status == DiagnosisStatus::unexplained);
+  const DiagnosisCase problem = make_diagnosis_case(tensors, {}, ModelTolerance{&f32_model});
+  CHECK_FALSE(matches_roughly(problem, problem.declared, {0, 0, 0}));
+  CHECK(matches(problem, problem.declared, {0, 0, 0}).certainly_not());
+  CHECK(diagnosis_of(problem).status == DiagnosisStatus::unexplained);
 }
 
 TEST_CASE("diagnosis: a case without an output is refused") {

@@ -139,3 +139,21 @@ TEST_CASE("evaluated row: and so it does on packed documents") {
     check_call(call);
   }
 }
+
+TEST_CASE("evaluated row: the mean of an empty row is that of its own document") {
+  // Documents of 1 row on 3 keys and 3 rows on 1 key: causal from the bottom right, the first
+  // two rows of the second have no key.
+  test::RandomCall call;
+  const ElementType type = ElementType::binary32;
+  call.contract.layout = Layout::thd;
+  call.contract.causal = true;
+  call.contract.empty_row = EmptyRow::mean;
+  call.tensors.query = test::counting(type, {4, 1, 1});
+  call.tensors.key = test::counting(type, {4, 1, 1});
+  call.tensors.value = test::tensor_of(type, {4, 1, 1}, {1, 2, 3, 40});
+  call.tensors.cu_seqlens_q = test::tensor_of_bits(ElementType::int64, {3}, {0, 1, 4});
+  call.tensors.cu_seqlens_k = test::tensor_of_bits(ElementType::int64, {3}, {0, 3, 4});
+  check_call(call);
+  const Behaviour behaviour = behaviour_of(call.tensors, call.contract);
+  CHECK(evaluate_row<double>(behaviour, 0, 0, 1).output[0] == 40);
+}
