@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "cluster.hpp"
 #include "command.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 struct Options {
   RankConfiguration configuration;
+  std::optional<std::int64_t> key_size;  // default: value_size
   std::uint64_t seed = 1;
   std::vector<std::string> recordings;
   std::string contract;
@@ -29,7 +31,7 @@ struct Options {
 
 ExitStatus prove(const Options& options) {
   RankConfiguration configuration = options.configuration;
-  if (configuration.key_size == 0) configuration.key_size = configuration.value_size;
+  configuration.key_size = options.key_size.value_or(configuration.value_size);
   const RankReport report = generic_ranks(configuration, options.seed);
   write_results(rank_text(report), rank_json(report), options.json);
   return report.proved() ? all_holds : undecided;
@@ -45,6 +47,7 @@ void apply(const Options& options, Contract& contract) {
   }
   if (options.configuration.causal) contract.causal = true;
   if (options.configuration.window) {
+    validate_window(options.configuration);
     contract.window = visibility_contract(options.configuration).window;
     contract.window_word.reset();
   }
@@ -91,6 +94,36 @@ ExitStatus measure(const Options& options) {
   return certified(ranks) ? all_holds : undecided;
 }
 
+// What a group is, for generic ranks; not beside recordings.
+void add_group(CLI::App& app, CLI::Option* recording, Options& options) {
+  RankConfiguration& c = options.configuration;
+  const auto add = [&app, recording](const char* name, auto& value, const char* help) {
+    return app.add_option(name, value, help)->type_name("N")->excludes(recording);
+  };
+  auto* group = add("--group-size", c.group_size, "Query heads on one KV head");
+  auto* positions = add("--positions", c.positions, "Positions, of queries and keys alike");
+  auto* values = add("--value-size", c.value_size, "Coordinates of a value");
+  add("--key-size", options.key_size, "Coordinates of a key; default: as many as a value has");
+  add("--model-size", c.model_size, "Coordinates that heads are projected to, and summed in");
+  const auto flag = [&app, recording](const char* name, bool& value, const char* help) {
+    app.add_flag(name, value, help)->excludes(recording);
+  };
+  flag("--tied", c.tied, "All heads of the group have one attention pattern");
+  flag("--constant-column", c.constant_column, "The last value coordinate is the same everywhere");
+  flag("--softmax-reachable", c.softmax_reachable,
+       "Witnesses by queries on shared keys, not any row-stochastic pattern");
+  app.add_option("--seed", options.seed, "Of the witness")
+      ->capture_default_str()
+      ->excludes(recording);
+  app.callback([=] {
+    if (recording->count() > 0) return;
+    for (const CLI::Option* needed : {group, positions, values}) {
+      if (needed->count() > 0) continue;
+      throw CLI::RequiredError(needed->get_name() + " (or --recording)");
+    }
+  });
+}
+
 }  // namespace
 
 Command add_rank(CLI::App& program) {
@@ -101,30 +134,13 @@ Command add_rank(CLI::App& program) {
       "Examples: gqaverify rank --group-size 8 --positions 128 --value-size 16\n"
       "          gqaverify rank --group-size 4 --positions 12 --value-size 2 --constant-column\n"
       "          gqaverify rank --causal --recording layer0.safetensors layer1.safetensors");
-  RankConfiguration& c = options->configuration;
   auto* recording = app->add_option("--recording", options->recordings,
                                     "Recorded layers: certified ranks of every group")
                         ->type_name("PATH");
-  const auto add = [app, recording](const char* flag, auto& value, const char* help) {
-    return app->add_option(flag, value, help)->type_name("N")->excludes(recording);
-  };
-  auto* group = add("--group-size", c.group_size, "Query heads on one KV head");
-  auto* positions = add("--positions", c.positions, "Positions, of queries and keys alike");
-  auto* values = add("--value-size", c.value_size, "Coordinates of a value");
-  add("--key-size", c.key_size, "Coordinates of a key; default: as many as a value has");
-  add("--model-size", c.model_size, "Coordinates that heads are projected to, and summed in");
+  add_group(*app, recording, *options);
+  RankConfiguration& c = options->configuration;
   app->add_flag("--causal", c.causal, "Keys up to the query's own position are visible");
   app->add_option("--window", c.window, "Keys j with |i - j| < W are visible")->type_name("W");
-  const auto flag = [app, recording](const char* name, bool& value, const char* help) {
-    app->add_flag(name, value, help)->excludes(recording);
-  };
-  flag("--tied", c.tied, "All heads of the group have one attention pattern");
-  flag("--constant-column", c.constant_column, "The last value coordinate is the same everywhere");
-  flag("--softmax-reachable", c.softmax_reachable,
-       "Witnesses by queries on shared keys, not any row-stochastic pattern");
-  app->add_option("--seed", options->seed, "Of the witness")->capture_default_str();
-  app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
-      ->type_name("FILE");
   app->add_option("--contract", options->contract,
                   "Of recordings: a JSON file with contract fields, or the JSON object itself")
       ->type_name("FILE")
@@ -133,14 +149,8 @@ Command add_rank(CLI::App& program) {
                   "Of recordings, one per layer: a llama2.c model, whose output projections count")
       ->type_name("FILE")
       ->needs(recording);
-  app->callback([=] {
-    if (recording->count() > 0) return;
-    for (const CLI::Option* needed : {group, positions, values}) {
-      if (needed->count() == 0) {
-        throw CLI::RequiredError(needed->get_name() + " (or --recording)");
-      }
-    }
-  });
+  app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
+      ->type_name("FILE");
   return {app, [options](Cluster&) {
             return options->recordings.empty() ? prove(*options) : measure(*options);
           }};

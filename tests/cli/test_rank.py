@@ -1,6 +1,6 @@
 """gqaverify rank: generic ranks, and the ranks of recorded groups."""
 
-from command_line import BAD_INPUT, HOLDS, UNDECIDED, USAGE, CommandLine
+from command_line import BAD_INPUT, HOLDS, UNDECIDED, USAGE, CommandLine, recordings
 from test_trained_model import trained_model_layers
 
 
@@ -50,6 +50,16 @@ class Rank(CommandLine):
         self.run_program("rank", "--recording", "x.npz", "--tied", status=USAGE)
         sizes = ["rank", "--group-size", 0, "--positions", 12, "--value-size", 2]
         self.assertIn("rank.extent", self.run_program(*sizes, status=BAD_INPUT).stderr)
+        sizes[2] = 2
+        for flag, code in (("--key-size", "rank.extent"), ("--window", "rank.window")):
+            self.assertIn(code, self.run_program(*sizes, flag, 0, status=BAD_INPUT).stderr)
+
+    def test_recordings_with_a_wrong_window_or_contract_are_refused(self):
+        path = recordings()[0]
+        for flags, code in ((["--window", 0], "rank.window"),
+                            (["--contract", '{"causual": true}'], "contract.unknown_field")):
+            out = self.run_program("rank", *flags, "--recording", path, status=BAD_INPUT)
+            self.assertIn(code, out.stderr)
 
 
 class RecordedRanks(CommandLine):

@@ -27,16 +27,20 @@ void validate(const RankConfiguration& configuration) {
   require_extent(configuration.value_size, "value_size");
   require_extent(configuration.key_size, "key_size");
   if (configuration.model_size) require_extent(*configuration.model_size, "model_size");
-  if (configuration.window && *configuration.window < 1) {
-    throw InputError("rank.window", "window",
-                     fmt::format("{} keys are no window", *configuration.window));
-  }
+  validate_window(configuration);
   const std::int64_t widest = std::max(configuration.value_size, configuration.key_size);
   // Products of two accepted extents fit 64 bits; the third is divided instead.
   if (configuration.positions * widest > largest_rank_elements / configuration.group_size) {
     throw InputError(
         "rank.too_large", "positions",
         fmt::format("positions x group size x width is beyond {}", largest_rank_elements));
+  }
+}
+
+void validate_window(const RankConfiguration& configuration) {
+  if (configuration.window && *configuration.window < 1) {
+    throw InputError("rank.window", "window",
+                     fmt::format("{} keys are no window", *configuration.window));
   }
 }
 

@@ -34,10 +34,14 @@ inline constexpr std::int64_t largest_rank_elements = std::int64_t{1} << 25;
 /// "rank.window" (below 1), "rank.too_large".
 void validate(const RankConfiguration& configuration);
 
+/// The window alone. Errors: "rank.window".
+void validate_window(const RankConfiguration& configuration);
+
 /// "8 query heads on one history of 128 positions, values of 16".
 std::string describe(const RankConfiguration& configuration);
 
 /// What the patterns may see, as a contract: causal and window.
+/// Precondition: validate_window.
 Contract visibility_contract(const RankConfiguration& configuration);
 
 }  // namespace gqa

@@ -51,8 +51,8 @@ const Claim claim_bb{
         "With rotary embedding scores depend on the relative position alone, and a shared key is "
         "rotated once",
     .scope =
-        "rational rotations (Pythagorean triples): two planes, positions 0 to 15, distances -4 to "
-        "4",
+        "all positions; instances with rational rotations (Pythagorean triples): two planes, "
+        "distances -4 to 4",
     .certificate =
         "R^T R = 1 exactly, so (R^i q).(R^j k) = q.(R^(j-i) k); exact scores as instances",
     .argue = argue};

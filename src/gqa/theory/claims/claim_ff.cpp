@@ -96,7 +96,8 @@ const Claim claim_ff{.id = "ff",
                          "every head and every sum k_j + mean k_l, the differences v_j - mean v_l "
                          "of the pairs with that sum add up to zero",
                      .scope =
-                         "the condition for all histories; smallest integer counterexamples for "
+                         "the condition for all histories that every query sees whole; smallest "
+                         "integer counterexamples for "
                          "every (Hq, Hkv) up to 12",
                      .certificate =
                          "exponentials of distinct sums are linearly independent functions of the "
