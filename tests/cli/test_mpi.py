@@ -114,7 +114,7 @@ class Ranks(CommandLine):
         result = self.run_ranks(["-n", 3, program(), "enumerate", "--max-heads", 0], BAD_INPUT)
         self.assertEqual(len(own_messages(result.stderr)), 1, result.stderr)
         result = self.run_ranks(["-n", 3, program(), "audit"], USAGE)
-        self.assertEqual(result.stderr.count("PATH is required"), 1, result.stderr)
+        self.assertEqual(result.stderr.count("PATH or --kernel is required"), 1, result.stderr)
         out = self.run_ranks(["-n", 3, program(), "--version"], HOLDS).stdout
         self.assertRegex(out, r"^\d+\.\d+\.\d+\n$")
 

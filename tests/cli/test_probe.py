@@ -85,8 +85,8 @@ class Probe(CommandLine):
         self.assertEqual(got["schema"], "gqaverify.identify/1")
         found = {rule["rule"]: rule["found"] for rule in got["rules"]}
         self.assertEqual(found["head map of K"], "tiled, h mod Hkv")
-        # Another fault is in the way of the rest.
-        self.assertEqual(found["default scale at dk = 4"], "not supported, or not readable")
+        # The rest is read with the named fault allowed for.
+        self.assertEqual(found["default scale at dk = 4"], "0.5")
         self.assertEqual([entry["faults"] for entry in got["diagnosis"]["explanations"]], [["head_map.tiled"]])
 
     def test_no_answer_at_all_is_undecided(self):

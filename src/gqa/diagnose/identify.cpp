@@ -142,13 +142,13 @@ void add_visible_keys(const ProbeReport& report, std::vector<IdentifiedRule>& ru
 
 // The probe is wrong: is the scale, or is it right once the other faults are allowed for?
 void settle_scale(const ProbeResult& result, const Tolerance& tolerance,
-                  std::span<const Fault> known, double declared, IdentifiedRule& rule) {
+                  std::span<const Fault> known, IdentifiedRule& rule) {
   if (holds_with(result, tolerance, known)) {
     rule.found = rule.declared;
     rule.agreement = Agreement::agrees;
   } else if (const auto scale = read_scale(result, tolerance, known)) {
-    rule.found = *scale == declared ? "not the declared one, by less than can be read"
-                                    : fmt::format("{:.12g}", *scale);
+    rule.found = fmt::format("{:.6g}", *scale);
+    if (rule.found == rule.declared) rule.found += ", to six digits";
     rule.agreement = Agreement::differs;
   }
 }
@@ -175,7 +175,7 @@ void add_scales(const ProbeReport& report, std::vector<IdentifiedRule>& rules) {
       rule.found = rule.declared;
       rule.agreement = Agreement::agrees;
     } else if (result != nullptr) {
-      settle_scale(*result, report.tolerance, known, reading.declared, rule);
+      settle_scale(*result, report.tolerance, known, rule);
     }
     rules.push_back(std::move(rule));
   }
