@@ -3,34 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "gqa/num/split_mix.hpp"
+
 namespace gqa {
-namespace {
-
-// SplitMix64 in its authors' form: a Weyl sequence through a 64-bit mixing function.
-class SplitMix64 {
- public:
-  explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15U;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
-  }
-  // Of [0, n), without bias: 2^64 - (2^64 mod n) is a multiple of n.
-  std::uint64_t below(std::uint64_t n) {
-    const std::uint64_t surplus = (0 - n) % n;
-    std::uint64_t drawn = next();
-    while (drawn < surplus) drawn = next();
-    return drawn % n;
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-}  // namespace
-
 std::int64_t row_count(const Dimensions& dimensions) {
   return dimensions.batch * dimensions.q_heads * dimensions.queries;
 }

@@ -4,30 +4,22 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "gqa/attention/encoded_tensor.hpp"
+#include "gqa/num/split_mix.hpp"
 
 namespace gqa {
 namespace {
 
-// Sebastiano Vigna's SplitMix64: the same numbers everywhere, unlike the standard's
-// distributions.
+// What problems are drawn from.
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    state_ += 0x9E3779B97F4A7C15U;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31);
-  }
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
   std::int64_t below(std::int64_t n) {
-    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n));
+    return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(n)));
   }
   bool coin() { return below(2) == 0; }
-  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+  double uniform() { return static_cast<double>(random_.next() >> 11) * 0x1p-53; }
   // The sum of twelve uniform numbers: variance one, and no libm that differs between machines.
   double normal() {
     double sum = -6;
@@ -36,7 +28,7 @@ class Generator {
   }
 
  private:
-  std::uint64_t state_;
+  SplitMix64 random_;
 };
 
 struct Sizes {

@@ -1,60 +1,40 @@
 #include "gqa/theory/claims/certificates.hpp"
 
+#include "gqa/theory/certificate_writer.hpp"
 #include "gqa/theory/modular_matrix.hpp"
 #include "gqa/theory/rational_rank.hpp"
 
 namespace gqa::claim_certificates {
-namespace {
-
-Certificate of_kind(const char* kind) {
-  return {{"schema", "gqaverify.certificate/1"}, {"kind", kind}};
-}
-
-Certificate list(const Row& row) {
-  Certificate result = Certificate::array();
-  for (const Rational& x : row) result.push_back(gqa::to_text(x));
-  return result;
-}
-
-template <class T>
-Certificate list(const std::vector<T>& rows) {
-  Certificate result = Certificate::array();
-  for (const T& row : rows) result.push_back(list(row));
-  return result;
-}
-
-}  // namespace
-
 Certificate attainable_point(const Matrix& values, const Row& point, const Row& weights) {
-  Certificate c = of_kind("attainable_point");
-  c["values"] = list(values);
-  c["point"] = list(point);
-  c["weights"] = list(weights);
+  Certificate c = new_certificate("attainable_point");
+  c["values"] = exact_json(values);
+  c["point"] = exact_json(point);
+  c["weights"] = exact_json(weights);
   return c;
 }
 
 Certificate separating_hyperplane(const Matrix& values, const Row& point, const Row& normal,
                                   const Rational& offset) {
-  Certificate c = of_kind("separating_hyperplane");
+  Certificate c = new_certificate("separating_hyperplane");
   const auto side = [&](const Row& at) {
     return Rational(claim_instances::dot(normal, at) + offset);
   };
   Row sides;
   for (const Row& value : values) sides.push_back(side(value));
-  c["values"] = list(values);
-  c["point"] = list(point);
-  c["normal"] = list(normal);
-  c["offset"] = gqa::to_text(offset);
-  c["value_sides"] = list(sides);
-  c["point_side"] = gqa::to_text(side(point));
+  c["values"] = exact_json(values);
+  c["point"] = exact_json(point);
+  c["normal"] = exact_json(normal);
+  c["offset"] = exact_json(offset);
+  c["value_sides"] = exact_json(sides);
+  c["point_side"] = exact_json(side(point));
   return c;
 }
 
 Certificate equal_outputs(const Matrix& values, const Matrix& strengths, const Row& output) {
-  Certificate c = of_kind("equal_outputs");
-  c["values"] = list(values);
-  c["strengths"] = list(strengths);
-  c["output"] = list(output);
+  Certificate c = new_certificate("equal_outputs");
+  c["values"] = exact_json(values);
+  c["strengths"] = exact_json(strengths);
+  c["output"] = exact_json(output);
   return c;
 }
 
@@ -63,8 +43,8 @@ Certificate rank_lower_bound(const Matrix& matrix) {
   // The prime divides no denominator of the claims' numbers; if it does, there is no minor.
   const auto reduced = reduce(tensor.matrix(0, 0));
   const ModularMinor minor = reduced ? largest_minor(*reduced) : ModularMinor{};
-  Certificate c = of_kind("rank_lower_bound");
-  c["matrix"] = list(matrix);
+  Certificate c = new_certificate("rank_lower_bound");
+  c["matrix"] = exact_json(matrix);
   c["modulus"] = std::to_string(rank_prime);
   c["rows"] = minor.rows;
   c["columns"] = minor.columns;
@@ -79,52 +59,52 @@ Certificate rank_upper_bound(const Matrix& matrix) {
     return MatrixView<const Rational>(t.data().data(), static_cast<std::size_t>(t.extent(0)),
                                       static_cast<std::size_t>(t.extent(1)));
   };
-  Certificate c = of_kind("rank_upper_bound");
-  c["matrix"] = list(matrix);
-  c["left"] = list(claim_instances::to_matrix(view(factors.left)));
-  c["right"] = list(claim_instances::to_matrix(view(factors.right)));
+  Certificate c = new_certificate("rank_upper_bound");
+  c["matrix"] = exact_json(matrix);
+  c["left"] = exact_json(claim_instances::to_matrix(view(factors.left)));
+  c["right"] = exact_json(claim_instances::to_matrix(view(factors.right)));
   return c;
 }
 
 Certificate mean_key_score_sum(const Matrix& queries, const Matrix& keys, const Rational& left,
                                const Rational& right) {
-  Certificate c = of_kind("counterexample");
+  Certificate c = new_certificate("counterexample");
   c["identity"] = "mean_key_score_sum";
-  c["queries"] = list(queries);
-  c["keys"] = list(keys);
-  c["left"] = list(Row{left});
-  c["right"] = list(Row{right});
+  c["queries"] = exact_json(queries);
+  c["keys"] = exact_json(keys);
+  c["left"] = exact_json(Row{left});
+  c["right"] = exact_json(Row{right});
   return c;
 }
 
 Certificate mean_pooled_output(const std::vector<Matrix>& keys, const std::vector<Matrix>& values,
                                std::int64_t head, const Row& bases, const Row& left,
                                const Row& right) {
-  Certificate c = of_kind("counterexample");
+  Certificate c = new_certificate("counterexample");
   c["identity"] = "mean_pooled_output";
-  c["keys"] = list(keys);
-  c["values"] = list(values);
+  c["keys"] = exact_json(keys);
+  c["values"] = exact_json(values);
   c["head"] = head;
-  c["bases"] = list(bases);
+  c["bases"] = exact_json(bases);
   c["key_scale"] = "1";
-  c["left"] = list(left);
-  c["right"] = list(right);
+  c["left"] = exact_json(left);
+  c["right"] = exact_json(right);
   return c;
 }
 
 Certificate pooling_loss(const std::vector<Matrix>& keys, const std::vector<Matrix>& values,
                          std::int64_t head, const Row& key_sum, const Row& difference) {
-  Certificate c = of_kind("pooling_loss");
-  c["keys"] = list(keys);
-  c["values"] = list(values);
+  Certificate c = new_certificate("pooling_loss");
+  c["keys"] = exact_json(keys);
+  c["values"] = exact_json(values);
   c["head"] = head;
-  c["key_sum"] = list(key_sum);
-  c["difference"] = list(difference);
+  c["key_sum"] = exact_json(key_sum);
+  c["difference"] = exact_json(difference);
   return c;
 }
 
 Certificate byte_ledger(const CacheSize& cache) {
-  Certificate c = of_kind("byte_ledger");
+  Certificate c = new_certificate("byte_ledger");
   c["layers"] = Certificate::array({{{"count", cache.layers}, {"window", nullptr}}});
   c["batch"] = cache.batch;
   c["positions"] = cache.positions;
@@ -137,6 +117,13 @@ Certificate byte_ledger(const CacheSize& cache) {
   c["bytes_per_position"] = cache.bytes_per_position().get_str();
   c["bytes"] = cache.bytes().get_str();
   return c;
+}
+
+void require_bytes(Argument& argument, const CacheSize& cache, const mpz_class& bytes) {
+  argument.require(cache.bytes() == bytes, "Hkv = {}, S = {}, B = {}: {} bytes in {} layers",
+                   cache.kv_heads, cache.positions, cache.batch, cache.bytes().get_str(),
+                   cache.layers);
+  argument.attach(byte_ledger(cache));
 }
 
 }  // namespace gqa::claim_certificates

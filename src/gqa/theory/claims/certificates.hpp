@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gqa/theory/claim.hpp"
 #include "gqa/theory/claims/instances.hpp"
 
 namespace gqa::claim_certificates {
@@ -42,5 +43,7 @@ struct CacheSize {
   mpz_class bytes() const { return bytes_per_position() * batch * positions; }
 };
 Certificate byte_ledger(const CacheSize& cache);
+/// The step that the cache takes so many bytes, with its certificate.
+void require_bytes(Argument& argument, const CacheSize& cache, const mpz_class& bytes);
 
 }  // namespace gqa::claim_certificates

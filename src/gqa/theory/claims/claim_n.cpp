@@ -5,19 +5,12 @@ namespace gqa {
 namespace {
 
 using claim_certificates::CacheSize;
-namespace certificates = claim_certificates;
-
-void state(Argument& argument, const CacheSize& cache, const mpz_class& bytes) {
-  argument.require(cache.bytes() == bytes, "Hkv = {}, S = {}, B = {}: {} bytes in {} layers",
-                   cache.kv_heads, cache.positions, cache.batch, cache.bytes().get_str(),
-                   cache.layers);
-  argument.attach(certificates::byte_ledger(cache));
-}
+using claim_certificates::require_bytes;
 
 ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
   const CacheSize full{1, 1, 2048, 32, 128, 2}, grouped{1, 1, 2048, 4, 128, 2};
-  state(argument, full, 33'554'432);
-  state(argument, grouped, 4'194'304);
+  require_bytes(argument, full, 33'554'432);
+  require_bytes(argument, grouped, 4'194'304);
   const mpz_class saved = full.bytes() - grouped.bytes();
   argument.require(saved == 29'360'128 && saved == mpz_class(28) << 20, "saved: {} bytes",
                    saved.get_str());

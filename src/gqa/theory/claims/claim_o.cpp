@@ -4,27 +4,19 @@
 namespace gqa {
 namespace {
 
-using claim_certificates::CacheSize;
-namespace certificates = claim_certificates;
-
-void state(Argument& argument, const CacheSize& cache, const mpz_class& bytes) {
-  argument.require(cache.bytes() == bytes, "Hkv = {}, S = {}, B = {}: {} bytes in {} layers",
-                   cache.kv_heads, cache.positions, cache.batch, cache.bytes().get_str(),
-                   cache.layers);
-  argument.attach(certificates::byte_ledger(cache));
-}
+using claim_certificates::require_bytes;
 
 ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
   const mpz_class gib = mpz_class(1) << 30, mib = mpz_class(1) << 20;
   const mpz_class elements = mpz_class(2) * 4096 * 8 * 128;
   argument.require(elements == 8'388'608, "K of a layer has {} elements", elements.get_str());
-  state(argument, {1, 2, 4096, 8, 128, 2}, 32 * mib);
-  state(argument, {32, 2, 4096, 8, 128, 2}, gib);
+  require_bytes(argument, {1, 2, 4096, 8, 128, 2}, 32 * mib);
+  require_bytes(argument, {32, 2, 4096, 8, 128, 2}, gib);
   argument.require(gib == 1'073'741'824, "1 GiB is {} bytes", gib.get_str());
-  state(argument, {32, 2, 4096, 32, 128, 2}, 4 * gib);
-  state(argument, {32, 2, 4096, 1, 128, 2}, 128 * mib);
-  state(argument, {32, 2, 1024, 32, 128, 2}, gib);
-  state(argument, {32, 8, 4096, 8, 128, 2}, 4 * gib);
+  require_bytes(argument, {32, 2, 4096, 32, 128, 2}, 4 * gib);
+  require_bytes(argument, {32, 2, 4096, 1, 128, 2}, 128 * mib);
+  require_bytes(argument, {32, 2, 1024, 32, 128, 2}, gib);
+  require_bytes(argument, {32, 8, 4096, 8, 128, 2}, 4 * gib);
   return ClaimVerdict::proved;
 }
 

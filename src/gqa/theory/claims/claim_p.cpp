@@ -4,19 +4,11 @@
 namespace gqa {
 namespace {
 
-using claim_certificates::CacheSize;
-namespace certificates = claim_certificates;
-
-void state(Argument& argument, const CacheSize& cache, const mpz_class& bytes) {
-  argument.require(cache.bytes() == bytes, "Hkv = {}, S = {}, B = {}: {} bytes in {} layers",
-                   cache.kv_heads, cache.positions, cache.batch, cache.bytes().get_str(),
-                   cache.layers);
-  argument.attach(certificates::byte_ledger(cache));
-}
+using claim_certificates::require_bytes;
 
 ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
-  state(argument, {32, 1, 4096, 32, 128, 2}, mpz_class(2) << 30);
-  state(argument, {32, 1, 4096, 8, 128, 2}, mpz_class(512) << 20);
+  require_bytes(argument, {32, 1, 4096, 32, 128, 2}, mpz_class(2) << 30);
+  require_bytes(argument, {32, 1, 4096, 8, 128, 2}, mpz_class(512) << 20);
   return ClaimVerdict::proved;
 }
 
