@@ -66,16 +66,12 @@ std::vector<std::string> describe_unexplained(const DiagnosisCase& problem,
   return lines;
 }
 
-void name_inseparable(std::span<const DiagnosisCase> cases, Diagnosis& diagnosis) {
+void name_inseparable_explanations(Diagnosis& diagnosis) {
   for (std::size_t i = 0; i < diagnosis.explanations.size(); ++i) {
     for (std::size_t j = i + 1; j < diagnosis.explanations.size(); ++j) {
       diagnosis.inseparable.emplace_back(diagnosis.explanations[i].describe(),
                                          diagnosis.explanations[j].describe());
     }
-  }
-  if (cases.size() != 1 || diagnosis.status != DiagnosisStatus::none) return;
-  for (std::string& fault : indistinguishable_faults(cases[0], cases[0].declared)) {
-    diagnosis.inseparable.emplace_back("contract", std::move(fault));
   }
 }
 
@@ -103,21 +99,29 @@ Diagnosis diagnose(std::span<const DiagnosisCase> cases, const SearchOptions& op
     wrong.push_back(wrong_places(problem));
     any_wrong = any_wrong || !wrong.back().empty();
   }
-  if (any_wrong) {
-    std::vector<Fault> extra;
-    if (cases.size() == 1) extra = measured_faults(cases[0], wrong[0]);
-    SearchResult found = search_explanations(cases, extra, options);
-    diagnosis.explanations = std::move(found.explanations);
-    diagnosis.candidates = found.candidates;
-    diagnosis.cut_short = found.cut_short;
-    diagnosis.status =
-        diagnosis.explanations.empty() ? DiagnosisStatus::unexplained : DiagnosisStatus::named;
-    for (std::size_t n = 0; n < cases.size() && diagnosis.status == DiagnosisStatus::unexplained;
-         ++n) {
-      if (!wrong[n].empty()) diagnosis.measurements = describe_unexplained(cases[n], wrong[n]);
-    }
+  if (!any_wrong) return cases.size() == 1 ? diagnose_pass(cases.front()) : diagnosis;
+  std::vector<Fault> extra;
+  if (cases.size() == 1) extra = measured_faults(cases[0], wrong[0]);
+  SearchResult found = search_explanations(cases, extra, options);
+  diagnosis.explanations = std::move(found.explanations);
+  diagnosis.candidates = found.candidates;
+  diagnosis.cut_short = found.cut_short;
+  diagnosis.status =
+      diagnosis.explanations.empty() ? DiagnosisStatus::unexplained : DiagnosisStatus::named;
+  for (std::size_t n = 0; n < cases.size() && diagnosis.status == DiagnosisStatus::unexplained;
+       ++n) {
+    if (!wrong[n].empty()) diagnosis.measurements = describe_unexplained(cases[n], wrong[n]);
   }
-  name_inseparable(cases, diagnosis);
+  name_inseparable_explanations(diagnosis);
+  return diagnosis;
+}
+
+Diagnosis diagnose_pass(const DiagnosisCase& problem) {
+  Diagnosis diagnosis;
+  diagnosis.tolerance = problem.tolerance;
+  for (std::string& fault : indistinguishable_faults(problem, problem.declared)) {
+    diagnosis.inseparable.emplace_back("contract", std::move(fault));
+  }
   return diagnosis;
 }
 

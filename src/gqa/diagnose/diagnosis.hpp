@@ -31,6 +31,10 @@ struct Diagnosis {
 /// common. Each case is tried under its own tolerance.
 Diagnosis diagnose(std::span<const DiagnosisCase> cases, const SearchOptions& options = {});
 
+/// The diagnosis of a case whose output is known to hold its contract: nothing to explain, and
+/// what its inputs cannot show. No row is compared again.
+Diagnosis diagnose_pass(const DiagnosisCase& problem);
+
 /// The faults that leave every row of a case as `behaviour` has it, as far as the tolerance
 /// can see: what a pass of these inputs does not exclude. A fault whose rows cannot all be
 /// asked within `largest_keys` visible keys is left out.

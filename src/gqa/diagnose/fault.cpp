@@ -33,6 +33,10 @@ const FaultKind measured_range{"visibility.other",
                                "another range of keys than the declared one fits",
                                "keys from p + first to p + last", "-", apply_nothing};
 
+const FaultKind modes_swapped{
+    "qk_output.modes_swapped", "modes 1 and 2 of qk_matmul_output are taken for each other",
+    "after bias instead of after softcap, or the reverse", "-", apply_nothing};
+
 std::string Fault::describe() const {
   if (!measurement.empty()) return fmt::format("{} ({})", kind->slug, measurement);
   if (kind->parameters.empty()) return std::string(kind->slug);

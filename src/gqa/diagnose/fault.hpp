@@ -54,6 +54,10 @@ extern const FaultKind measured_head_map;
 extern const FaultKind measured_scale;
 extern const FaultKind measured_range;
 
+/// qk_matmul_output recorded as its neighbouring mode: ONNX 1.18 meant 1 and 2 the other way
+/// round. Not an edit of a behaviour either.
+extern const FaultKind modes_swapped;
+
 /// The part of a slug before the dot.
 std::string_view family(const FaultKind& kind);
 

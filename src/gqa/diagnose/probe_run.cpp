@@ -49,8 +49,8 @@ std::vector<Tolerance> tolerances(ElementType type, const std::optional<Toleranc
   return all;
 }
 
-Diagnosis diagnose_answers(const std::vector<ProbeResult>& results, const Tolerance& tolerance,
-                           const SearchOptions& options) {
+std::vector<DiagnosisCase> cases_of(const std::vector<ProbeResult>& results,
+                                    const Tolerance& tolerance) {
   std::vector<DiagnosisCase> cases;
   for (const ProbeResult& result : results) {
     if (!result.answer.output) continue;
@@ -59,7 +59,7 @@ Diagnosis diagnose_answers(const std::vector<ProbeResult>& results, const Tolera
     problem.declared.key_row_stride_factor = result.probe.key_row_stride_factor;
     cases.push_back(std::move(problem));
   }
-  return diagnose(cases, options);
+  return cases;
 }
 
 }  // namespace
@@ -97,8 +97,10 @@ ProbeReport judge_probes(std::vector<ProbeResult> answered, ElementType type,
   // A fault named under a tight model is named; a loose one would hide what it is made of. What
   // passes under a loose model alone is told too, as a finding: a narrow running sum.
   if (pass) --tried;
+  std::vector<DiagnosisCase> cases = cases_of(report.results, tight_to_loose.front());
   for (std::size_t n = 0; n < tried; ++n) {
-    Diagnosis diagnosis = diagnose_answers(report.results, tight_to_loose[n], options);
+    for (DiagnosisCase& problem : cases) problem.tolerance = tight_to_loose[n];
+    Diagnosis diagnosis = diagnose(cases, options);
     if (pass && diagnosis.status != DiagnosisStatus::named) continue;
     report.diagnosis = std::move(diagnosis);
     if (report.diagnosis.status == DiagnosisStatus::named) break;

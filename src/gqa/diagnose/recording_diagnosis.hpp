@@ -8,10 +8,6 @@
 
 namespace gqa {
 
-/// qk_matmul_output recorded as its neighbouring mode: ONNX 1.18 meant 1 and 2 the other way
-/// round. Not an edit of a behaviour, so not among fault_kinds().
-extern const FaultKind modes_swapped;
-
 /// Names what is wrong with a recording whose outputs were audited; for one that passed, says
 /// what its inputs cannot show. Packed recordings come uncut, with the outputs of every document.
 ///

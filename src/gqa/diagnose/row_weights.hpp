@@ -134,10 +134,11 @@ Weights<T> merged_weights(const WeightInput<T>& input, std::int64_t shard, bool 
     if (part.sink) sum += exponential(*part.sink, largest);
     merge_scores.push_back(T((largest + log(sum)) / log(T(2))));
   }
-  const std::vector<char> none(shards.size(), 0);
-  WeightInput<T> merge{{}, 0, merge_scores, none, std::nullopt};
-  std::vector<T> factors = whole_weights(merge).of_keys;
-  if (unweighted) factors.assign(shards.size(), T(T(1) / T(static_cast<double>(shards.size()))));
+  std::vector<T> factors(shards.size(), T(T(1) / T(static_cast<double>(shards.size()))));
+  if (!unweighted) {
+    const std::vector<char> none(shards.size(), 0);
+    factors = whole_weights(WeightInput<T>{{}, 0, merge_scores, none, std::nullopt}).of_keys;
+  }
   for (std::size_t n = 0; n < shards.size(); ++n) {
     for (std::size_t k = shards[n].first; k < shards[n].second; ++k) {
       weights.of_keys[k] *= factors[n];
