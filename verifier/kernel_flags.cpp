@@ -36,8 +36,9 @@ KernelHost KernelFlags::start() const {
 }
 
 void TypeFlag::add_to(CLI::App& command, const std::string& help) {
-  command.add_option("--type", name_, help)
-      ->check(CLI::IsMember({"binary64", "binary32", "binary16", "bfloat16"}));
+  std::vector<std::string> names;
+  for (const ElementType type : probed_types) names.emplace_back(name(type));
+  command.add_option("--type", name_, help)->check(CLI::IsMember(names));
 }
 
 std::optional<ElementType> TypeFlag::type() const {

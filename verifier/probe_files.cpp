@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
+#include "gqa/attention/problem_tensor_names.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/npy.hpp"
@@ -13,32 +12,12 @@
 namespace gqa::program {
 namespace {
 
-using TensorField = std::shared_ptr<const TypedTensor> ProblemTensors::*;
-
-struct NamedField {
-  const char* name;
-  TensorField field;
-};
-constexpr std::array input_fields{
-    NamedField{"query", &ProblemTensors::query},
-    NamedField{"key", &ProblemTensors::key},
-    NamedField{"value", &ProblemTensors::value},
-    NamedField{"past_key", &ProblemTensors::past_key},
-    NamedField{"past_value", &ProblemTensors::past_value},
-    NamedField{"attn_mask", &ProblemTensors::attn_mask},
-    NamedField{"nonpad_kv_seqlen", &ProblemTensors::nonpad_kv_seqlen},
-    NamedField{"sink", &ProblemTensors::sink},
-    NamedField{"alibi_slopes", &ProblemTensors::alibi_slopes},
-    NamedField{"cu_seqlens_q", &ProblemTensors::cu_seqlens_q},
-    NamedField{"cu_seqlens_k", &ProblemTensors::cu_seqlens_k},
-};
-
 std::filesystem::path file_of(const std::filesystem::path& directory, const Probe& probe) {
   return directory / (probe.name + ".safetensors");
 }
 
 void require_unchanged(const Recording& found, const Probe& probe) {
-  for (const auto& [field_name, field] : input_fields) {
+  for (const auto& [field_name, field] : input_tensors()) {
     const auto& left = found.tensors.*field;
     const auto& right = probe.tensors.*field;
     const bool same = left ? right && left->type == right->type && left->shape == right->shape &&
@@ -100,8 +79,8 @@ void write_probes(const std::filesystem::path& directory, ElementType type) {
     file.metadata["attention"] = to_json(probe.contract).dump();
     file.metadata["probe"] = probe.name;
     file.metadata["reads"] = probe.reads;
-    for (const auto& [field_name, field] : input_fields) {
-      if (probe.tensors.*field) file.tensors[field_name] = *(probe.tensors.*field);
+    for (const auto& [field_name, field] : input_tensors()) {
+      if (probe.tensors.*field) file.tensors[std::string(field_name)] = *(probe.tensors.*field);
     }
     write_safetensors(file_of(directory, probe), file);
   }

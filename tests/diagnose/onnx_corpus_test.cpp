@@ -5,7 +5,6 @@
 // exchanged modes 1 and 2 of qk_matmul_output. A test's name says which of them it meets.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <map>
 #include <optional>
 
@@ -13,21 +12,12 @@
 #include "gqa/audit/model_choice.hpp"
 #include "gqa/diagnose/recording_diagnosis.hpp"
 #include "gqa/io/recordings.hpp"
+#include "support/onnx_data.hpp"
 
 using namespace gqa;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::optional<fs::path> data_directory(const std::string& version) {
-  const char* given = std::getenv("GQAVERIFY_DATA");
-  const fs::path root =
-      given != nullptr ? fs::path(given) : fs::path(GQAVERIFY_SOURCE_DIR) / "../shared/data";
-  const fs::path path = root / "onnx-attention" / version;
-  if (fs::exists(path)) return path;
-  MESSAGE("skipped: no data");
-  return std::nullopt;
-}
 
 /// What is named, by the test's name without "test_attention_".
 std::map<std::string, std::string> diagnoses_of(const fs::path& directory) {
@@ -69,7 +59,7 @@ std::string fault_of_1_18(const std::string& test) {
 }  // namespace
 
 TEST_CASE("onnx corpus: each wrong output of ONNX 1.18.0 has one explanation, the right one") {
-  const auto directory = data_directory("v1.18.0");
+  const auto directory = test::onnx_data_directory("v1.18.0");
   if (!directory) return;
   std::map<std::string, int> counts;
   for (const auto& [test, named] : diagnoses_of(*directory)) {
@@ -89,7 +79,7 @@ TEST_CASE("onnx corpus: each wrong output of ONNX 1.18.0 has one explanation, th
 }
 
 TEST_CASE("onnx corpus: nothing is named in the 87 current cases, which are right") {
-  const auto directory = data_directory("current");
+  const auto directory = test::onnx_data_directory("current");
   if (!directory) return;
   const auto diagnoses = diagnoses_of(*directory);
   CHECK(diagnoses.size() == 87);

@@ -2,10 +2,11 @@
 //
 // The expected numbers were counted in the .onnx and .pb files by a protobuf walk of a few
 // lines of Python that shares nothing with the reader.
+#include "support/onnx_data.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 
@@ -16,16 +17,6 @@ using namespace gqa;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::optional<fs::path> data_directory(const std::string& version) {
-  const char* given = std::getenv("GQAVERIFY_DATA");
-  const fs::path root =
-      given != nullptr ? fs::path(given) : fs::path(GQAVERIFY_SOURCE_DIR) / "../shared/data";
-  const fs::path path = root / "onnx-attention" / version;
-  if (fs::exists(path)) return path;
-  MESSAGE("skipped: no data");
-  return std::nullopt;
-}
 
 std::vector<Recording> read_all(const fs::path& directory) {
   std::vector<Recording> all;
@@ -60,7 +51,7 @@ Verdict verdict_on_output(const Recording& recording) {
 }  // namespace
 
 TEST_CASE("onnx data: all 87 current cases are read, with the contracts of their models") {
-  const auto directory = data_directory("current");
+  const auto directory = test::onnx_data_directory("current");
   if (!directory) return;
   const std::vector<Recording> all = read_all(*directory);
   REQUIRE(all.size() == 87);
@@ -85,7 +76,7 @@ TEST_CASE("onnx data: all 87 current cases are read, with the contracts of their
 }
 
 TEST_CASE("onnx data: single contracts are those of model.onnx") {
-  const auto directory = data_directory("current");
+  const auto directory = test::onnx_data_directory("current");
   if (!directory) return;
   const std::vector<Recording> all = read_all(*directory);
   const Recording& window = case_named(all, "bidirectional_window");
@@ -107,7 +98,7 @@ TEST_CASE("onnx data: single contracts are those of model.onnx") {
 }
 
 TEST_CASE("onnx data: output Y is right in all 87 current cases") {
-  const auto directory = data_directory("current");
+  const auto directory = test::onnx_data_directory("current");
   if (!directory) return;
   for (const Recording& recording : read_all(*directory)) {
     CAPTURE(recording.path);
@@ -116,7 +107,7 @@ TEST_CASE("onnx data: output Y is right in all 87 current cases") {
 }
 
 TEST_CASE("onnx data: output Y is wrong in 29 of the 47 cases of ONNX 1.18.0") {
-  const auto directory = data_directory("v1.18.0");
+  const auto directory = test::onnx_data_directory("v1.18.0");
   if (!directory) return;
   const std::vector<Recording> all = read_all(*directory);
   REQUIRE(all.size() == 47);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "gqa/audit/ball_norms.hpp"
+
 namespace gqa {
 namespace {
 
@@ -33,16 +35,6 @@ std::vector<double> read_query(const AttentionProblem& problem, std::int64_t bat
   std::vector<double> query(static_cast<std::size_t>(problem.dimensions.key_size));
   problem.query.read_rows(batch, head, row, row + 1, query.data(), query.size());
   return query;
-}
-
-// |x|_2, or |x|_4^2 = sqrt(sum x^4).
-Ball norm2(std::span<const Ball> x) {
-  return sqrt(dot(x.data(), x.data(), x.size()));
-}
-Ball norm4_squared(std::span<const Ball> x) {
-  Ball sum;
-  for (const Ball& t : x) sum += t * t * t * t;
-  return sqrt(sum);
 }
 
 std::int64_t slope_index(const AttentionProblem& problem, std::int64_t batch, std::int64_t head) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gqa/audit/ball_norms.hpp"
+
 namespace gqa {
 namespace {
 
@@ -138,12 +140,6 @@ std::vector<double> estimated_allowance(const Behaviour& behaviour, const RowPla
 
 RowRounding rounding_of(const Behaviour& behaviour, const RowPlace& place,
                         const EvaluatedRow<Ball>& row, const FloatFormat& format) {
-  const auto norms = [](const std::vector<Ball>& x, Ball& norm2, Ball& norm4_squared) {
-    Ball fourth;
-    for (const Ball& t : x) fourth += t * t * t * t;
-    norm2 = sqrt(dot(x.data(), x.data(), x.size()));
-    norm4_squared = sqrt(fourth);
-  };
   RowRounding rounding;
   rounding.key_size = behaviour.key_size();
   rounding.visible = static_cast<std::int64_t>(row.visible.size());
@@ -155,7 +151,8 @@ RowRounding rounding_of(const Behaviour& behaviour, const RowPlace& place,
   for (std::int64_t d = 0; d < behaviour.key_size(); ++d) {
     vector.emplace_back(behaviour.query.at(place.batch, place.head, place.row, d));
   }
-  norms(vector, rounding.query_norm2, rounding.query_norm4_squared);
+  rounding.query_norm2 = norm2(vector);
+  rounding.query_norm4_squared = norm4_squared(vector);
   const std::int64_t kv_head = behaviour.key_head[static_cast<std::size_t>(place.head)];
   for (const std::size_t j : row.visible) {
     vector.clear();
@@ -163,7 +160,8 @@ RowRounding rounding_of(const Behaviour& behaviour, const RowPlace& place,
       vector.emplace_back(behaviour.key_at(place.batch, kv_head, static_cast<std::int64_t>(j), d));
     }
     if (!std::ranges::all_of(vector, &Ball::is_finite)) std::ranges::fill(vector, Ball(0));
-    norms(vector, rounding.key_norm2.emplace_back(), rounding.key_norm4_squared.emplace_back());
+    rounding.key_norm2.push_back(norm2(vector));
+    rounding.key_norm4_squared.push_back(norm4_squared(vector));
   }
   rounding.raw_scores = row.raw_scores;
   rounding.scores = row.scores;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "gqa/attention/problem_tensor_names.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/json.hpp"
 
@@ -16,28 +17,16 @@ using Slot = std::shared_ptr<const TypedTensor> ProblemTensors::*;
 constexpr const char* mode_name = "qk_matmul_output_mode";
 
 const std::map<std::string, Slot>& slots() {
-  static const std::map<std::string, Slot> table{
-      {"query", &ProblemTensors::query},
-      {"q", &ProblemTensors::query},
-      {"key", &ProblemTensors::key},
-      {"k", &ProblemTensors::key},
-      {"value", &ProblemTensors::value},
-      {"v", &ProblemTensors::value},
-      {"output", &ProblemTensors::output},
-      {"o", &ProblemTensors::output},
-      {"past_key", &ProblemTensors::past_key},
-      {"past_value", &ProblemTensors::past_value},
-      {"attn_mask", &ProblemTensors::attn_mask},
-      {"nonpad_kv_seqlen", &ProblemTensors::nonpad_kv_seqlen},
-      {"sink", &ProblemTensors::sink},
-      {"alibi_slopes", &ProblemTensors::alibi_slopes},
-      {"present_key", &ProblemTensors::present_key},
-      {"present_value", &ProblemTensors::present_value},
-      {"qk_matmul_output", &ProblemTensors::qk_matmul_output},
-      {"lse", &ProblemTensors::lse},
-      {"cu_seqlens_q", &ProblemTensors::cu_seqlens_q},
-      {"cu_seqlens_k", &ProblemTensors::cu_seqlens_k},
-  };
+  static const std::map<std::string, Slot> table = [] {
+    std::map<std::string, Slot> all{{"q", &ProblemTensors::query},
+                                    {"k", &ProblemTensors::key},
+                                    {"v", &ProblemTensors::value},
+                                    {"o", &ProblemTensors::output}};
+    for (const auto& tensors : {input_tensors(), output_tensors()}) {
+      for (const NamedProblemTensor& tensor : tensors) all.emplace(tensor.name, tensor.field);
+    }
+    return all;
+  }();
   return table;
 }
 

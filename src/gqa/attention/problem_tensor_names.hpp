@@ -1,0 +1,22 @@
+// The tensors of a problem by their CONTRACT names.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "gqa/attention/attention_problem.hpp"
+
+namespace gqa {
+
+struct NamedProblemTensor {
+  std::string_view name;
+  std::shared_ptr<const TypedTensor> ProblemTensors::*field;
+};
+
+/// What an implementation is given: query, key, value, caches, mask, lengths, ...
+std::span<const NamedProblemTensor> input_tensors();
+/// What it gives: output, present_key, present_value, qk_matmul_output, lse.
+std::span<const NamedProblemTensor> output_tensors();
+
+}  // namespace gqa
