@@ -21,6 +21,7 @@ struct Command {
 Command add_enumerate(CLI::App& program);
 Command add_verify(CLI::App& program);
 Command add_audit(CLI::App& program);
+Command add_faults(CLI::App& program);
 Command add_identify(CLI::App& program);
 Command add_probe(CLI::App& program);
 Command add_ledger(CLI::App& program);

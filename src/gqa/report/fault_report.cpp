@@ -1,0 +1,165 @@
+#include "gqa/report/fault_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gqa/attention/problem_tensor_names.hpp"
+#include "gqa/diagnose/fault_example.hpp"
+
+namespace gqa {
+namespace {
+
+// Beyond that many elements a tensor is told by its shape alone.
+constexpr std::size_t shown_elements = 16;
+
+std::string number(double x) {
+  return std::isnan(x) ? "NaN" : fmt::format("{:.6g}", x);
+}
+
+std::string row_text(const std::vector<double>& row) {
+  std::vector<std::string> numbers;
+  for (const double x : row) numbers.push_back(number(x));
+  if (numbers.size() > shown_elements) {
+    numbers.resize(shown_elements);
+    numbers.push_back("...");
+  }
+  return fmt::format("{}", fmt::join(numbers, ", "));
+}
+
+std::string elements_text(const TypedTensor& tensor) {
+  if (float_format(tensor.type) != nullptr) return row_text(decode(tensor, "example").data());
+  const auto integers = decode_integers(tensor, "example").data();
+  return fmt::format("{}", fmt::join(integers, ", "));
+}
+
+std::string tensor_text(const TypedTensor& tensor) {
+  std::string text = fmt::format("[{}]", fmt::join(tensor.shape, ", "));
+  const bool is_short = static_cast<std::size_t>(element_count(tensor.shape)) <= shown_elements;
+  // Masks are told by their shape.
+  if (is_short && tensor.type != ElementType::boolean) {
+    text += fmt::format(" = ({})", elements_text(tensor));
+  }
+  return text;
+}
+
+std::vector<std::string> operand_lines(const ProblemTensors& tensors) {
+  std::vector<std::string> lines;
+  for (const NamedProblemTensor& input : input_tensors()) {
+    const auto& tensor = tensors.*input.field;
+    if (tensor) lines.push_back(fmt::format("{} {}", input.name, tensor_text(*tensor)));
+  }
+  return lines;
+}
+
+std::string place(const FaultExample& example) {
+  return fmt::format("output [{}, {}, {}, :]", example.batch, example.head, example.row);
+}
+
+std::int64_t key_size(const FaultExample& example) {
+  const std::int64_t width = example.probe.tensors.query->shape.back();
+  return example.probe.contract.q_num_heads ? width / *example.probe.contract.q_num_heads : width;
+}
+
+std::string parameters_text(const FaultKind& kind) {
+  std::vector<std::string> texts;
+  for (const std::int64_t parameter : kind.parameters) {
+    texts.push_back(fmt::format(fmt::runtime(kind.parameter_name), parameter));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string example_text(const FaultExample& example) {
+  std::string text =
+      fmt::format("  smallest probe that shows it: {} ({})\n    {}\n", example.probe.name,
+                  example.probe.reads, describe(example.probe.contract, key_size(example)));
+  for (const std::string& line : operand_lines(example.probe.tensors)) {
+    text += fmt::format("    {}\n", line);
+  }
+  return text + fmt::format("    {}: right ({}), wrong ({})\n", place(example),
+                            row_text(example.right), row_text(example.wrong));
+}
+
+std::string example_markdown(const FaultExample& example) {
+  std::string text =
+      fmt::format("- smallest probe: `{}`, {}; {}\n", example.probe.name, example.probe.reads,
+                  describe(example.probe.contract, key_size(example)));
+  text +=
+      fmt::format("- operands: `{}`\n", fmt::join(operand_lines(example.probe.tensors), "`, `"));
+  return text + fmt::format("- `{}`: right `({})`, wrong `({})`\n", place(example),
+                            row_text(example.right), row_text(example.wrong));
+}
+
+std::string kind_markdown(const FaultKind& kind) {
+  std::string text = fmt::format("### `{}`\n\n{} (catalogue {}).\n\n- wrong formula: `{}`\n",
+                                 kind.slug, kind.sentence, kind.catalogue, kind.formula);
+  if (!kind.parameters.empty()) text += fmt::format("- with: {}\n", parameters_text(kind));
+  const auto example = smallest_example(kind);
+  return text +
+         (example ? example_markdown(*example) : "- no probe shows it by its output alone\n") +
+         "\n";
+}
+
+}  // namespace
+
+std::string fault_list(std::span<const FaultKind* const> kinds) {
+  std::string text;
+  for (const FaultKind* kind : kinds) text += fmt::format("{:34} {}\n", kind->slug, kind->sentence);
+  return text;
+}
+
+std::string fault_text(std::span<const FaultKind* const> kinds) {
+  std::string text;
+  for (const FaultKind* kind : kinds) {
+    if (!text.empty()) text += "\n";
+    text += fmt::format("{} (catalogue {})\n  {}\n  wrong formula: {}\n", kind->slug,
+                        kind->catalogue, kind->sentence, kind->formula);
+    if (!kind->parameters.empty()) text += fmt::format("  with: {}\n", parameters_text(*kind));
+    const auto example = smallest_example(*kind);
+    text += example ? example_text(*example) : "  no probe shows it by its output alone\n";
+  }
+  return text;
+}
+
+std::string fault_markdown(std::span<const FaultKind* const> kinds) {
+  std::string text =
+      "# Faults that gqaverify names\n\n"
+      "Made by `gqaverify faults --markdown FILE`; a test keeps it up to date. Each fault is a "
+      "named\n"
+      "edit of what an implementation does: its wrong formula, and the smallest of gqaverify's\n"
+      "probes on which the right and the wrong output differ. Numbers are rounded to six digits.\n";
+  std::string_view last;
+  for (const FaultKind* kind : kinds) {
+    if (family(*kind) != last) text += fmt::format("\n## {}\n\n", last = family(*kind));
+    text += kind_markdown(*kind);
+  }
+  while (text.ends_with("\n\n")) text.pop_back();
+  return text;
+}
+
+nlohmann::ordered_json faults_json(std::span<const FaultKind* const> kinds) {
+  nlohmann::ordered_json json{{"schema", "gqaverify.faults/1"}};
+  json["faults"] = nlohmann::ordered_json::array();
+  for (const FaultKind* kind : kinds) {
+    nlohmann::ordered_json fault{{"name", kind->slug},           {"family", family(*kind)},
+                                 {"sentence", kind->sentence},   {"wrong_formula", kind->formula},
+                                 {"catalogue", kind->catalogue}, {"parameters", kind->parameters}};
+    const auto texts = [](const std::vector<double>& row) {
+      std::vector<std::string> numbers;
+      for (const double x : row) numbers.push_back(number(x));
+      return numbers;
+    };
+    if (const auto example = smallest_example(*kind)) {
+      fault["example"] = {{"probe", example->probe.name},
+                          {"index", {example->batch, example->head, example->row}},
+                          {"right", texts(example->right)},
+                          {"wrong", texts(example->wrong)}};
+    }
+    json["faults"].push_back(std::move(fault));
+  }
+  return json;
+}
+
+}  // namespace gqa
