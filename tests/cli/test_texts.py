@@ -97,5 +97,5 @@ class Texts(CommandLine):
 
     def test_no_help_text_tells_of_the_generator(self):
         self.assertNotIn("generate ", self.run_program("--help", status=HOLDS).stdout)
-        self.assertNotIn("generate", self.generated("bash"))
+        self.assertNotIn("generate", self.complete_in_bash(""))
         self.run_program("generate", "poem", status=USAGE)
