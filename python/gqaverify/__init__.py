@@ -33,7 +33,7 @@ from ._results import (
     WorstElement,
 )
 from ._theory import enumerate_cases, ledger
-from ._words import Contract, Tensors, Tolerance
+from ._words import Contract, Rules, Tensors, Tolerance
 
 __all__ = [
     "AttentionError",
@@ -48,6 +48,7 @@ __all__ = [
     "KernelAudit",
     "OutputResult",
     "Reference",
+    "Rules",
     "Tensors",
     "Tolerance",
     "Unsupported",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from fractions import Fraction
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 # Our word -> the keywords that say it, in the words of ONNX, PyTorch and others; the first one
 # that the function names is used, and the first of all if it takes any keyword.
@@ -46,23 +46,28 @@ _FEATURES = {
     "empty_row": ("empty_row",),
 }
 
-# Words that change what is asked for: a function that does not take one is not asked. The others
-# only say more of it.
-_OPTIONAL = ("enable_gqa", "empty_row", "layout", "causal_alignment")
+# These only say more of what is asked for. A function that does not take another word that a
+# problem needs is not asked.
+_OPTIONAL = ("enable_gqa", "empty_row", "causal_alignment")
+
+# Fields of the contract that a dialect states.
+_DIALECT = ("causal_alignment", "empty_row", "window")
 
 
 class Adapter:
     """What gqaverify._core needs of a function fn(query, key, value, **keywords) -> output.
 
     The first three parameters are passed by position. A problem is put before the function only
-    if it names the keywords that the problem needs, or takes any (**keywords).
+    if it names the keywords that the problem needs, or takes any (**keywords). `declared` names
+    the contract fields that somebody says it follows always: it need not take those.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], declared: Iterable[str] = ()) -> None:
         if not callable(function):
             raise TypeError(f"a callable is expected, not {type(function).__name__}")
         self.name = getattr(function, "__name__", type(function).__name__)
         self._function = function
+        self._declared = {*declared, *(_DIALECT if "dialect" in declared else ())}
         self._keywords, self._required, self._takes_any = _keywords_of(function)
         self.features = ["strided", "value_size"]
         for feature, words in _FEATURES.items():
@@ -109,8 +114,9 @@ class Adapter:
         alignment = contract["causal_alignment"]
         if position:
             words["causal_alignment"] = alignment
-            # It has one alignment, and it is not said which: that is for the probes to find out.
-            if alignment != "bottom_right" and not self._keyword("causal_alignment"):
+            # Where nobody says which alignment it has, that is for the probes to find out.
+            known = self._keyword("causal_alignment") or "causal_alignment" in self._declared
+            if alignment != "bottom_right" and not known:
                 return None
         if "enable_gqa" in self._keywords and query.ndim == key.ndim == 4:
             words["enable_gqa"] = query.shape[1] != key.shape[1]
@@ -122,7 +128,7 @@ class Adapter:
             keyword = self._keyword(word)
             if keyword:
                 arguments[keyword] = stated
-            elif word not in _OPTIONAL:
+            elif word not in _OPTIONAL and word not in self._declared:
                 return None
         return arguments
 

@@ -19,7 +19,7 @@ def audit(
     """Audits an output, element by element, and names its fault.
 
     query [B, Hq, T, dk], key [B, Hkv, S, dk], value [B, Hkv, S, dv], output [B, Hq, T, dv], or as
-    `layout` has them. Keywords: the contract (see Contract), further tensors (Tensors), the
+    `layout` has them. Keywords: the contract (see Contract and Rules), further tensors (Tensors), the
     tolerance (Tolerance), and dtype, sample, seed, diagnose.
 
     Raises InputError (with `code` and `where`) for tensors and contracts that do not fit, and

@@ -39,13 +39,14 @@ def audit_kernel(
 ) -> KernelAudit:
     """Audits a function on generated problems: prefill, decoding, chunks; MHA, MQA and groups.
 
-    fn is called as by identify(). Keywords state contract fields for every problem
-    (causal_alignment="top_left", dialect="pytorch") and the tolerance, as for audit(). The same
-    seed gives the same problems on every machine.
+    fn is called as by identify(). Keywords declare what it always does, with every problem
+    (causal_alignment="top_left", window=(3, 0), dialect="pytorch"), and the tolerance, as for
+    audit(); fn is told of what it names a keyword for. The same seed gives the same problems on
+    every machine.
     """
     stated = split("audit_kernel", dict(words), KernelWords)
     text_json, text, cases = _core.audit_kernel(
-        Adapter(fn),
+        Adapter(fn, stated.contract),
         _element_types(dtype),
         contract_json(stated.contract),
         stated.tolerance,

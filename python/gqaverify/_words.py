@@ -16,11 +16,9 @@ if TYPE_CHECKING:
 Number = Union[int, float, str, Fraction, Decimal]
 
 
-class Contract(TypedDict, total=False):
+class Rules(TypedDict, total=False):
     """What attention means, in the words of the contract.
 
-    layout: "BHSD" (default), "BSHD", "SBHD", "BSH" (heads folded, with q_num_heads and
-        kv_num_heads) or "THD" (packed documents).
     head_map: "contiguous" (default), "interleaved", or the KV head of every query head.
     scale: "default" (1/sqrt(dk)) or a number: a float means exactly its bits, a text may be a
         decimal, a fraction "p/q" or a hexadecimal float.
@@ -33,9 +31,6 @@ class Contract(TypedDict, total=False):
     sliding_window, n_swa, local_window_size: the window in the word of such a dialect.
     """
 
-    layout: Literal["BHSD", "BSHD", "SBHD", "BSH", "THD"]
-    q_num_heads: int
-    kv_num_heads: int
     head_map: str | Sequence[int]
     scale: Number
     causal: bool
@@ -47,6 +42,18 @@ class Contract(TypedDict, total=False):
     sliding_window: int
     n_swa: int
     local_window_size: int
+
+
+class Contract(Rules, total=False):
+    """The rules, and where the axes of the tensors are.
+
+    layout: "BHSD" (default), "BSHD", "SBHD", "BSH" (heads folded into the last axis, with
+        q_num_heads and kv_num_heads) or "THD" (packed documents).
+    """
+
+    layout: Literal["BHSD", "BSHD", "SBHD", "BSH", "THD"]
+    q_num_heads: int
+    kv_num_heads: int
 
 
 class Tensors(TypedDict, total=False):
@@ -126,7 +133,7 @@ class ReferenceWords(Contract, InputWords, total=False):
     """Everything that reference() takes by keyword."""
 
 
-class KernelWords(Contract, Tolerance, total=False):
+class KernelWords(Rules, Tolerance, total=False):
     """Everything that audit_kernel() takes by keyword."""
 
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "array_result.hpp"
+#include "gqa/attention/dialect.hpp"
 #include "gqa/attention/packed.hpp"
 #include "gqa/attention/problem_tensor_names.hpp"
 #include "gqa/error.hpp"
@@ -117,7 +118,8 @@ ProbeAnswer PythonKernel::run(const ProblemTensors& tensors, const Contract& con
   const std::vector<GivenInput> inputs = given_inputs(tensors, key_row_stride_factor);
   py::dict arrays;
   for (const GivenInput& input : inputs) arrays[input.name.c_str()] = input.array;
-  const py::object words = py::module_::import("json").attr("loads")(to_json(contract).dump());
+  const py::object words =
+      py::module_::import("json").attr("loads")(to_json(resolve_dialect(contract)).dump());
   const auto [output, supported, finding] =
       adapter_.attr("answer")(arrays, words).cast<std::tuple<py::object, bool, std::string>>();
   ProbeAnswer answer;

@@ -40,7 +40,7 @@ TEST_CASE("tensor_view: every element of a random view is the one that its strid
     test::Random random(seed);
     std::vector<std::int64_t> memory(400);
     for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::int64_t>(i);
-    TensorView view(memory.data() + 200, {}, {});
+    TensorView view(memory.data() + 200, TensorView::Extents());
     const auto rank = static_cast<std::size_t>(random.integer(1, 4));
     for (std::size_t axis = 0; axis < rank; ++axis) {
       view.shape.push_back(random.integer(1, 4));

@@ -213,22 +213,57 @@ def test_audit_kernel_on_generated_problems():
     assert audit and audit.verdict == "pass", str(audit)
     assert len(audit.results) == 10
     assert audit.to_json()["summary"] == {"pass": 10, "fail": 0, "undecided": 0, "error": 0}
-    wrong = gqaverify.audit_kernel(tiled, problems=10)
+    wrong = gqaverify.audit_kernel(tiled, problems=3)
     assert wrong.verdict == "fail" and "head_map.tiled" in wrong.faults
-    again = gqaverify.audit_kernel(tiled, problems=10)
+    again = gqaverify.audit_kernel(tiled, problems=3)
     assert again.to_json() == wrong.to_json()
-    assert gqaverify.audit_kernel(tiled, problems=10, seed=2).to_json() != wrong.to_json()
+    assert gqaverify.audit_kernel(tiled, problems=3, seed=2).to_json() != wrong.to_json()
 
 
 def test_audit_kernel_takes_the_contract_that_is_declared():
-    assert gqaverify.audit_kernel(top_left, problems=12).faults
+    assert "causal.top_left" in gqaverify.audit_kernel(top_left, problems=12).faults
+    for declared in ({"causal_alignment": "top_left"}, {"dialect": "pytorch"}):
+        audit = gqaverify.audit_kernel(top_left, problems=12, **declared)
+        assert audit, str(audit)
+
+    told = set()
 
     def aligned(query, key, value, *, is_causal=False, causal_alignment="top_left"):
-        assert causal_alignment == "top_left"
+        told.add(causal_alignment)
         return top_left(query, key, value, is_causal=is_causal)
 
-    audit = gqaverify.audit_kernel(aligned, problems=12, causal_alignment="top_left")
-    assert audit, str(audit)
+    assert gqaverify.audit_kernel(aligned, problems=12, dialect="pytorch")
+    assert told == {"top_left"}
+
+
+def test_a_declared_window_need_not_be_a_keyword():
+    def windowed(query, key, value):
+        return attend(query, key, value, window=(3, 0))
+
+    assert gqaverify.audit_kernel(windowed, problems=3, window=(3, 0))
+    assert not gqaverify.audit_kernel(windowed, problems=2)
+
+    def whole(query, key, value):
+        return attend(query, key, value)
+
+    assert "window.ignored" in gqaverify.audit_kernel(whole, problems=2, window=(3, -1)).faults
+
+
+def test_layouts_are_told_by_keyword_alone():
+    def silent(query, key, value):
+        return attend(query, key, value)
+
+    def bshd(query, key, value, *, layout="BHSD"):
+        if layout != "BSHD":
+            return attend(query, key, value)
+        return attend(*(x.swapaxes(1, 2) for x in (query, key, value))).swapaxes(1, 2)
+
+    def supported(kernel):
+        report = gqaverify.identify(kernel).to_json()
+        return {p["name"]: p["verdict"] for p in report["types"][0]["probes"]}
+
+    assert supported(silent)["bshd"] == "unsupported"
+    assert supported(bshd)["bshd"] == "pass"
 
 
 def test_what_is_not_callable_is_a_type_error():
@@ -236,6 +271,8 @@ def test_what_is_not_callable_is_a_type_error():
         gqaverify.identify(3)
     with pytest.raises(TypeError, match="audit_kernel.*'casual'"):
         gqaverify.audit_kernel(right, casual=True)
+    with pytest.raises(TypeError, match="audit_kernel.*'layout'"):
+        gqaverify.audit_kernel(right, layout="BSHD")
     with pytest.raises(gqaverify.InputError) as caught:
         gqaverify.identify(right, dtype="int64")
     assert (caught.value.code, caught.value.where) == ("tensor.element_type", "dtype")
