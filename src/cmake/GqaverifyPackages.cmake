@@ -26,17 +26,16 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
-  "exact verification of grouped-query attention
- Decides with exact and certified arithmetic whether grouped-query attention
- was computed correctly, names the fault where it was not, and settles claims
- about heads, ranks, pooling and bytes with certificates.")
+  "The program: audits recorded tensors and live kernels with certified
+arithmetic, names the fault, and settles claims about heads, ranks, pooling
+and bytes with certificates.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME gqaverify)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION math)
 
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
-  "library and headers of gqaverify
- For tests in C++ that ask whether attention was computed correctly, and the
- header by which a kernel is put before gqaverify.")
+  "The library and its headers: for tests in C++ that ask whether attention
+was computed correctly, and the header by which a kernel is put before
+gqaverify.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libgqaverify-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 # Nothing in it is linked: what its CMake package and its pkg-config file look for.
@@ -50,9 +49,8 @@ endif()
 
 if(TARGET gqaverify_python)
   set(CPACK_COMPONENT_PYTHON_DESCRIPTION
-    "Python module of gqaverify
- Audits attention in NumPy arrays and whatever speaks DLPack, with the name of
- the fault in a failing pytest.")
+    "The Python module: audits attention in NumPy arrays and whatever speaks
+DLPack, with the name of the fault in a failing pytest.")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-gqaverify)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
   # The extension is built for one version of Python.
