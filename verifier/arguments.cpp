@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "gqa/attention/dialect.hpp"
+#include "gqa/audit/stated_tolerance.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/file.hpp"
@@ -17,12 +18,6 @@ namespace {
 constexpr const char* contract_group = "Contract (a flag wins over the file)";
 constexpr const char* tolerance_group =
     "Tolerance (default: what rounding of the file's types explains)";
-
-Rational non_negative(const std::string& text, const std::string& flag) {
-  Rational value = parse_rational(text, flag);
-  if (value < 0) throw InputError("tolerance.negative", flag, fmt::format("{} is negative", text));
-  return value;
-}
 
 // Alone, the flag says that there is a diagonal; a dialect says where.
 void apply_causal(const std::string& text, Contract& contract) {
@@ -127,19 +122,12 @@ void ToleranceFlags::add_to(CLI::App& command) {
 }
 
 std::optional<Tolerance> ToleranceFlags::tolerance() const {
-  if (absolute_ || relative_) {
-    return AbsoluteRelativeTolerance{absolute_ ? non_negative(*absolute_, "--atol") : Rational(0),
-                                     relative_ ? non_negative(*relative_, "--rtol") : Rational(0)};
-  }
-  if (ulps_) return UlpTolerance{non_negative(*ulps_, "--max-ulp")};
-  if (!model_) return std::nullopt;
-  const PrecisionModel* model = find_precision_model(*model_);
-  if (model == nullptr) {
-    throw InputError("tolerance.unknown_model", "--model",
-                     fmt::format("\"{}\" is not known; write one of {}", *model_,
-                                 fmt::join(model_names(), ", ")));
-  }
-  return ModelTolerance{model, accept_worst_case(), {}};
+  return stated_tolerance({absolute_, relative_, ulps_, model_, accept_worst_case()},
+                          [](std::string_view word) {
+                            std::string flag = fmt::format("--{}", word);
+                            std::ranges::replace(flag, '_', '-');
+                            return flag;
+                          });
 }
 
 }  // namespace gqa::program

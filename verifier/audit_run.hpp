@@ -38,14 +38,6 @@ struct Audit {
   bool is_compared() const { return cluster.size() > 1 || !flags.journal.empty(); }
 };
 
-/// A case for input that could not be read.
-AuditCase failed_case(const std::string& path, const InputError& error);
-
-/// A case for something that a live kernel did beside writing its output: it fails.
-AuditCase finding_case(const std::string& path, const std::string& finding);
-/// A case for a problem that a live kernel refused: it stays undecided.
-AuditCase unsupported_case(const std::string& path);
-
 /// Adds one case, or one for each document of a packed recording, after the contract flags.
 /// Errors: those of the audit, InputError.
 void audit_recording(Recording& recording, Audit& audit);

@@ -30,5 +30,7 @@ Command add_attain(CLI::App& program);
 Command add_pool(CLI::App& program);
 Command add_rank(CLI::App& program);
 Command add_claims(CLI::App& program);
+/// `program` must outlive the command.
+Command add_generate(CLI::App& program);
 
 }  // namespace gqa::program

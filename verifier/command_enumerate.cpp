@@ -1,12 +1,11 @@
 // gqaverify enumerate: grouped lookup against consecutive expansion.
-#include <fmt/format.h>
 #include <tbb/global_control.h>
 
 #include <chrono>
 #include <memory>
 
 #include "command.hpp"
-#include "gqa/exact/enumeration.hpp"
+#include "gqa/report/enumeration_report.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 
@@ -19,39 +18,6 @@ struct Options {
   std::size_t threads = 0;
   std::string json;
 };
-
-nlohmann::ordered_json to_json(const EnumerationResult& result, const Options& options,
-                               double seconds) {
-  nlohmann::ordered_json json;
-  json["schema"] = "gqaverify.enumerate/1";
-  json["max_heads"] = result.max_heads;
-  json["pairs"] = result.pairs;
-  json["fixtures"] = result.fixtures;
-  json["cases"] = result.cases;
-  json["equal"] = result.equal;
-  json["controls"] = {{"map_differs", result.map_differs},
-                      {"map_coincides", result.map_coincides},
-                      {"detected", result.detected}};
-  json["engine"] = options.engine;
-  json["seconds"] = seconds;
-  json["failures"] = result.failures;
-  return json;
-}
-
-std::string to_text(const EnumerationResult& result, const Options& options, double seconds) {
-  std::string text = fmt::format(
-      "Hq = 1..{}, every divisor Hkv: {} pairs, {} weight fixtures each ({} engine)\n"
-      "{} of {} cases equal: direct lookup and consecutive expansion agree exactly\n"
-      "{} of {} controls detected: the map h mod Hkv is told apart wherever it differs\n"
-      "{} cases where both maps coincide: {}\n",
-      result.max_heads, result.pairs, result.fixtures, options.engine, result.equal, result.cases,
-      result.detected, result.map_differs, result.map_coincides,
-      result.false_alarms == 0 ? "no false alarm" : counted(result.false_alarms, "false alarm"));
-  for (const std::string& failure : result.failures) text += "  FAILED " + failure + "\n";
-  text +=
-      fmt::format("{} in {:.1f} ms\n", result.holds() ? "verified" : "NOT VERIFIED", seconds * 1e3);
-  return text;
-}
 
 ExitStatus run(const Options& options) {
   std::optional<tbb::global_control> limit;
@@ -68,7 +34,8 @@ ExitStatus run(const Options& options) {
       options.max_heads, engine, [&progress](std::int64_t done) { progress.update(done); });
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  write_results(to_text(result, options, seconds), to_json(result, options, seconds), options.json);
+  const EnumerationReport report{result, options.engine, seconds};
+  write_results(enumeration_text(report), enumeration_json(report), options.json);
   return result.holds() ? all_holds : decided_wrong;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building gqaverify needs and that are missing.
 #
-# usage: verifier/setup.sh [tests] [format] [benchmarks]
+# usage: verifier/setup.sh [tests] [format] [benchmarks] [python] [packages]
 #
 # Says nothing and asks apt nothing when everything is in place. Installs through
 # apt as root or through sudo without a password; otherwise prints the line to run
@@ -56,9 +56,14 @@ needed_packages() {
   local group
   for group in "$@"; do
     case $group in
-      tests) printf '%s\n' doctest-dev python3 python3-numpy openmpi-bin ;;
+      tests)
+        printf '%s\n' doctest-dev python3 python3-numpy openmpi-bin groff-base pkgconf
+        printf '%s\n' pybind11-dev python3-dev python3-pytest
+        ;;
       format) printf '%s\n' clang-format git ;;
       benchmarks) printf '%s\n' libbenchmark-dev python3 ;;
+      python) printf '%s\n' pybind11-dev python3-dev python3-numpy ;;
+      packages) printf '%s\n' dpkg-dev file pybind11-dev python3-dev python3-numpy ;;
     esac
   done
 }
@@ -116,8 +121,8 @@ install_packages() {
 main() {
   local group missing
   for group in "$@"; do
-    if [[ ! $group =~ ^(tests|format|benchmarks)$ ]]; then
-      say "unknown group '$group'; the groups are tests, format and benchmarks"
+    if [[ ! $group =~ ^(tests|format|benchmarks|python|packages)$ ]]; then
+      say "unknown group '$group'; the groups are tests, format, benchmarks, python, packages"
       return 64
     fi
   done

@@ -106,23 +106,25 @@ void add_result(ordered_json& entry, const AuditCase& from) {
 
 }  // namespace
 
+ordered_json case_json(const AuditCase& from) {
+  ordered_json entry;
+  entry["path"] = from.path;
+  entry["verdict"] = name(from.verdict);
+  if (from.result) {
+    add_result(entry, from);
+  } else {
+    entry["message"] = from.error;
+    entry["code"] = from.error_code;
+  }
+  return entry;
+}
+
 ordered_json audit_json(const std::vector<AuditCase>& cases) {
   ordered_json json;
   json["schema"] = "gqaverify.audit/1";
   json["version"] = version;
   json["cases"] = ordered_json::array();
-  for (const AuditCase& from : cases) {
-    ordered_json entry;
-    entry["path"] = from.path;
-    entry["verdict"] = name(from.verdict);
-    if (from.result) {
-      add_result(entry, from);
-    } else {
-      entry["message"] = from.error;
-      entry["code"] = from.error_code;
-    }
-    json["cases"].push_back(std::move(entry));
-  }
+  for (const AuditCase& from : cases) json["cases"].push_back(case_json(from));
   const AuditSummary s = summarise(cases);
   json["summary"] = {
       {"pass", s.pass}, {"fail", s.fail}, {"undecided", s.undecided}, {"error", s.error}};

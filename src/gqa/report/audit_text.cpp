@@ -83,6 +83,8 @@ std::string sample_line(const AuditCase& entry) {
                      describe(*entry.sample));
 }
 
+}  // namespace
+
 std::string case_text(const AuditCase& entry) {
   if (!entry.result) {
     return fmt::format("{:<10}{}\n    {} [{}]\n", name(entry.verdict), entry.path, entry.error,
@@ -111,7 +113,25 @@ std::string case_text(const AuditCase& entry) {
   return text;
 }
 
-}  // namespace
+std::string assertion_text(const AuditCase& entry) {
+  std::string text;
+  if (entry.verdict == Verdict::fail && entry.diagnosis) {
+    for (const Explanation& explanation : entry.diagnosis->explanations) {
+      text += text.empty() ? "attention is wrong: " : "or just as well: ";
+      text += explanation.describe();
+      for (const Fault& fault : explanation.faults) {
+        text += fmt::format("\n  {}", fault.kind->sentence);
+      }
+      text += "\n";
+    }
+  }
+  if (text.empty() && entry.verdict == Verdict::fail) {
+    text = "attention is wrong, and no known fault explains it\n";
+  } else if (text.empty() && entry.verdict != Verdict::pass) {
+    text = "attention was not verified\n";
+  }
+  return text + case_text(entry);
+}
 
 std::string describe(const SampledRows& sample) {
   return fmt::format("a sample of {} of {} rows (seed {})", sample.rows, sample.of, sample.seed);

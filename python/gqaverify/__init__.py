@@ -1,0 +1,65 @@
+"""Decides exactly whether grouped-query attention was computed correctly, and names the fault.
+
+    import gqaverify
+
+    result = gqaverify.audit(query, key, value, output, causal=True)
+    result.verdict          # "pass", "fail" or "undecided"
+    result.faults           # ["head_map.tiled"]
+    print(result)           # figures, places, worst elements, the fault in words
+
+    gqaverify.assert_attention(query, key, value, output, causal=True)  # in a test
+
+Shapes, in the words of the ONNX operator Attention: query [B, Hq, T, dk], key [B, Hkv, S, dk],
+value [B, Hkv, S, dv], output [B, Hq, T, dv]. Tensors are NumPy arrays, anything with
+``__dlpack__`` or the buffer protocol, or sequences of numbers; strides are honoured. bfloat16
+comes as the type of ml_dtypes, through DLPack, as uint16 bits with ``dtype="bfloat16"``, or as
+wider floats that are all bfloat16 numbers, with the same word.
+"""
+
+from ._audit import assert_attention, audit, audit_documents, reference
+from ._core import version as __version__
+from ._errors import AttentionError, InputError, Unsupported
+from ._kernel import audit_kernel, identify
+from ._results import (
+    AuditResult,
+    Bounds,
+    Diagnosis,
+    Explanation,
+    Identification,
+    IdentifiedRule,
+    KernelAudit,
+    OutputResult,
+    Reference,
+    WorstElement,
+)
+from ._theory import enumerate_cases, ledger
+from ._words import Contract, Rules, Tensors, Tolerance
+
+__all__ = [
+    "AttentionError",
+    "AuditResult",
+    "Bounds",
+    "Contract",
+    "Diagnosis",
+    "Explanation",
+    "Identification",
+    "IdentifiedRule",
+    "InputError",
+    "KernelAudit",
+    "OutputResult",
+    "Reference",
+    "Rules",
+    "Tensors",
+    "Tolerance",
+    "Unsupported",
+    "WorstElement",
+    "__version__",
+    "assert_attention",
+    "audit",
+    "audit_documents",
+    "audit_kernel",
+    "enumerate_cases",
+    "identify",
+    "ledger",
+    "reference",
+]

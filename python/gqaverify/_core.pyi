@@ -1,0 +1,48 @@
+from typing import Any
+
+from numpy import float64
+from numpy.typing import NDArray
+
+from ._adapter import Adapter
+
+version: str
+
+class Case:
+    def json(self) -> str: ...
+    def text(self) -> str: ...
+    def message(self) -> str: ...
+
+def audit_cases(
+    tensors: dict[str, Any],
+    contract: str,
+    dtype: str | None,
+    tolerance: dict[str, str],
+    sample: int | None,
+    seed: int,
+    diagnose: bool,
+) -> list[Case]: ...
+def reference(
+    tensors: dict[str, Any], contract: str, dtype: str | None
+) -> tuple[NDArray[float64], NDArray[float64]]: ...
+def identify(adapter: Adapter, dtypes: list[str]) -> tuple[str, str]: ...
+def audit_kernel(
+    adapter: Adapter,
+    dtypes: list[str],
+    contract: str,
+    tolerance: dict[str, str],
+    problems: int,
+    seed: int,
+) -> tuple[str, str, list[Case]]: ...
+def ledger(
+    config: str,
+    source: str,
+    key_type: str | None,
+    value_type: str | None,
+    pad_blocks: bool,
+    positions: int | None,
+    batch: int,
+    ranks: int,
+    page_size: int,
+    budget: str | None,
+) -> tuple[str, str]: ...
+def enumerate_cases(max_heads: int, engine: str) -> str: ...

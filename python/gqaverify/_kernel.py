@@ -1,0 +1,61 @@
+"""Python functions put to the test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
+from . import _core
+from ._adapter import Adapter
+from ._results import Identification, KernelAudit
+from ._words import KernelWords, contract_json, element_type, split
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+def identify(fn: Callable[..., Any], *, dtype: Any = "float32") -> Identification:
+    """The contract that a function implements, beside the declared one.
+
+    fn(query, key, value, **keywords) -> output is called on at most 64 small probes of `dtype` (or
+    of each of several). query [B, Hq, T, dk], key [B, Hkv, S, dk], value [B, Hkv, S, dv] are
+    NumPy arrays, not always contiguous; output [B, Hq, T, dv] may be anything that audit() takes.
+
+    Keywords say what a probe states: is_causal (or causal), causal_alignment, window, scale,
+    softcap, attn_mask, past_key, past_value, nonpad_kv_seqlen, sink, alibi_slopes, cu_seqlens_q,
+    layout, q_num_heads, kv_num_heads, enable_gqa. A function is not asked for what it takes no
+    keyword for; it may raise Unsupported or NotImplementedError. Any other exception is a finding.
+    """
+    text_json, text = _core.identify(Adapter(fn), _element_types(dtype))
+    return Identification._of(text_json, text)
+
+
+def audit_kernel(
+    fn: Callable[..., Any],
+    *,
+    dtype: Any = "float32",
+    problems: int = 24,
+    seed: int = 1,
+    **words: Unpack[KernelWords],
+) -> KernelAudit:
+    """Audits a function on generated problems: prefill, decoding, chunks; MHA, MQA and groups.
+
+    fn is called as by identify(). Keywords declare what it always does, with every problem
+    (causal_alignment="top_left", window=(3, 0), dialect="pytorch"), and the tolerance, as for
+    audit(); fn is told of what it names a keyword for. The same seed gives the same problems on
+    every machine.
+    """
+    stated = split("audit_kernel", dict(words), KernelWords)
+    text_json, text, cases = _core.audit_kernel(
+        Adapter(fn, stated.contract),
+        _element_types(dtype),
+        contract_json(stated.contract),
+        stated.tolerance,
+        problems,
+        seed,
+    )
+    return KernelAudit._of(text_json, text, cases)
+
+
+def _element_types(dtype: Any) -> list[str]:
+    several = dtype if isinstance(dtype, (list, tuple)) else [dtype]
+    return [str(element_type(one)) for one in several]

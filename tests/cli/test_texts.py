@@ -1,0 +1,101 @@
+"""The manual page and the completion scripts say what the help texts say."""
+
+import re
+import shutil
+import subprocess
+
+from command_line import HOLDS, USAGE, CommandLine
+
+OPTION = re.compile(r"^\s+(?:(-\w),)?(--[\w-]+)", re.MULTILINE)
+
+
+class Texts(CommandLine):
+    def help_texts(self):
+        """(words of a command, its help text), for the program and everything below it."""
+        found = []
+
+        def visit(words):
+            text = self.run_program(*words, "--help", status=HOLDS).stdout
+            found.append((words, text))
+            _, separator, commands = text.partition("Subcommands:\n")
+            if separator:
+                for line in commands.splitlines():
+                    match = re.match(r"  (\w+) ", line)
+                    if not match:
+                        break
+                    visit([*words, match[1]])
+
+        visit([])
+        self.assertGreater(len(found), 10)
+        return found
+
+    def generated(self, kind):
+        return self.run_program("generate", kind, status=HOLDS).stdout
+
+    def test_the_manual_has_every_command_with_its_options_and_examples(self):
+        manual = self.generated("manual").replace("\\-", "-").replace("\\e", "\\")
+        sections = dict(re.findall(r"^\.SS ([\w ]+)\n(.*?)(?=^\.S[SH] )", manual, re.M | re.S))
+        for words, text in self.help_texts():
+            where = sections[" ".join(words)] if words else manual.partition(".SH COMMANDS")[0]
+            options = OPTION.findall(text)
+            self.assertTrue(options, words)
+            for _, option in options:
+                self.assertIn(f"\\fB{option}\\fR", where, (words, option))
+            for line in text.splitlines():
+                if "Example: " in line:
+                    self.assertIn(line.strip(), where)
+        self.assertIn("64 wrong usage", manual.partition(".SH EXIT STATUS")[2])
+
+    def test_the_manual_renders_without_a_warning(self):
+        if not shutil.which("groff"):
+            self.skipTest("no groff")
+        page = self.folder / "gqaverify.1"
+        page.write_text(self.generated("manual"))
+        words = ["groff", "-man", "-ww", "-z", "-t", "-Tutf8", str(page)]
+        result = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def complete_in_bash(self, *words):
+        """What bash offers for the last word."""
+        script = self.folder / "completion.bash"
+        script.write_text(self.generated("bash"))
+        line = (
+            'source "$1"; shift; compopt() { :; }; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+            '_gqaverify; printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        bash = ["bash", "--norc", "-c", line, "bash", str(script), "gqaverify", *words]
+        result = subprocess.run(bash, capture_output=True, text=True, timeout=60, check=True)
+        self.assertEqual(result.stderr, "")
+        return result.stdout.split()
+
+    def test_bash_completes_every_command_and_option(self):
+        for words, text in self.help_texts():
+            offered = self.complete_in_bash(*words, "-")
+            expected = {name for pair in OPTION.findall(text) for name in pair if name}
+            self.assertEqual(set(offered), expected, words)
+        self.assertIn("enumerate", self.complete_in_bash(""))
+        self.assertEqual(self.complete_in_bash("au"), ["audit"])
+        self.assertEqual(self.complete_in_bash("probe", ""), ["write", "check"])
+        self.assertEqual(self.complete_in_bash("enumerate", "--engine", ""), ["gmp", "boost"])
+        self.assertEqual(self.complete_in_bash("audit", "--caus"), ["--causal"])
+        self.assertEqual(self.complete_in_bash("audit", ""), [])  # files, by readline itself
+
+    def test_zsh_reads_its_completion_script(self):
+        script = self.generated("zsh")
+        self.assertTrue(script.startswith("#compdef gqaverify\n"))
+        for words, text in self.help_texts():
+            function = script.partition(f"\n{'_'.join(['_gqaverify', *words])}() {{\n")[2]
+            function = function.partition("\n}\n")[0]
+            for _, option in OPTION.findall(text):
+                self.assertIn(f"'{option}[", function, words)
+        if shutil.which("zsh"):
+            path = self.folder / "_gqaverify"
+            path.write_text(script)
+            words = ["zsh", "-n", str(path)]
+            result = subprocess.run(words, capture_output=True, text=True, check=False)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_no_help_text_tells_of_the_generator(self):
+        self.assertNotIn("generate ", self.run_program("--help", status=HOLDS).stdout)
+        self.assertNotIn("generate", self.complete_in_bash(""))
+        self.run_program("generate", "poem", status=USAGE)

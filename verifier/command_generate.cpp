@@ -1,0 +1,31 @@
+// gqaverify generate: the manual page and completion scripts, for the build. Not in the help text.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "cluster.hpp"
+#include "command.hpp"
+#include "description.hpp"
+#include "gqa/version.hpp"
+
+namespace gqa::program {
+
+Command add_generate(CLI::App& program) {
+  auto kind = std::make_shared<std::string>();
+  CLI::App* app = program.add_subcommand("generate", "Write a text about the program itself");
+  app->group("");
+  app->add_option("KIND", *kind, "What to write to standard output")
+      ->required()
+      ->check(CLI::IsMember({"manual", "bash", "zsh"}));
+  return {app, [kind, &program](Cluster&) {
+            const std::vector<CommandDescription> commands = describe(program);
+            const std::string text = *kind == "manual" ? manual_page(commands, version)
+                                     : *kind == "bash" ? bash_completion(commands)
+                                                       : zsh_completion(commands);
+            fmt::print("{}", text);
+            return std::fflush(stdout) == 0 ? all_holds : internal_error;
+          }};
+}
+
+}  // namespace gqa::program

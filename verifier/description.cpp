@@ -1,0 +1,66 @@
+#include "description.hpp"
+
+#include <sstream>
+
+namespace gqa::program {
+namespace {
+
+// "TEXT:{gmp,boost}" -> gmp, boost.
+std::vector<std::string> choices_of(const std::string& type) {
+  const std::size_t open = type.find('{');
+  const std::size_t close = type.find('}');
+  std::vector<std::string> choices;
+  if (open == std::string::npos || close == std::string::npos) return choices;
+  std::istringstream list(type.substr(open + 1, close - open - 1));
+  for (std::string choice; std::getline(list, choice, ',');) choices.push_back(choice);
+  return choices;
+}
+
+// "INT:INT in [0 - 1024]" -> "INT": what is allowed is said by the help text or the message.
+std::string value_of(const CLI::Option& option) {
+  if (option.get_type_size_max() == 0) return "";
+  const std::string type = option.get_type_name();
+  return type.substr(0, type.find(':'));
+}
+
+ArgumentDescription describe(const CLI::Option& option) {
+  ArgumentDescription argument;
+  argument.positional = option.get_positional() && option.get_lnames().empty();
+  if (argument.positional) {
+    argument.names.push_back(option.get_name(true));
+  } else {
+    for (const std::string& name : option.get_snames()) argument.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) argument.names.push_back("--" + name);
+  }
+  argument.value = value_of(option);
+  argument.choices = choices_of(option.get_type_name());
+  argument.help = option.get_description();
+  if (!option.get_default_str().empty()) {
+    argument.help += " (default " + option.get_default_str() + ")";
+  }
+  argument.required = option.get_required();
+  return argument;
+}
+
+void add(const CLI::App& app, std::vector<std::string> words,
+         std::vector<CommandDescription>& commands) {
+  words.push_back(app.get_name());
+  CommandDescription command{words, app.get_description(), {}, app.get_footer()};
+  for (const CLI::Option* option : app.get_options()) {
+    // An empty group hides an option from the help text.
+    if (!option->get_group().empty()) command.arguments.push_back(describe(*option));
+  }
+  commands.push_back(std::move(command));
+  const auto shown = [](const CLI::App* sub) { return !sub->get_group().empty(); };
+  for (const CLI::App* sub : app.get_subcommands(shown)) add(*sub, words, commands);
+}
+
+}  // namespace
+
+std::vector<CommandDescription> describe(const CLI::App& program) {
+  std::vector<CommandDescription> commands;
+  add(program, {}, commands);
+  return commands;
+}
+
+}  // namespace gqa::program
