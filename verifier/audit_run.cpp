@@ -28,6 +28,7 @@ AuditOptions audit_options(const Audit& audit, const AuditCase& entry,
                            const ProblemTensors& tensors) {
   AuditOptions options;
   options.use_filter = !audit.flags.no_filter;
+  options.map_errors = !audit.flags.files.html.empty();
   if (audit.flags.sample > 0) options.sample = {audit.flags.sample, audit.flags.seed};
   if (audit.is_compared()) options.identity = identity_of(entry, tensors);
   return options;
@@ -90,6 +91,13 @@ void diagnose_cases(const Recording& recording, Audit& audit, std::size_t first)
       diagnose_recording(recording.tensors, recording.contract, outputs, entry.tolerance);
 }
 
+// Pictures of one case; its document's tensors, if the recording is packed.
+void draw_case(const ProblemTensors& tensors, const Contract& contract, AuditCase& entry) {
+  if (!entry.result) return;
+  entry.pictures = audit_pictures(tensors, contract, entry.tolerance, entry.result->tally.worst,
+                                  entry.diagnosis ? &*entry.diagnosis : nullptr);
+}
+
 }  // namespace
 
 AuditCase failed_case(const std::string& path, const InputError& error) {
@@ -122,13 +130,19 @@ AuditCase unsupported_case(const std::string& path) {
 void audit_recording(Recording& recording, Audit& audit) {
   audit.flags.contract.apply(recording.contract);
   const std::size_t first = audit.cases.size();
-  for (const PackedDocument& document : cut_documents(recording.tensors, recording.contract)) {
+  const std::vector<PackedDocument> documents =
+      cut_documents(recording.tensors, recording.contract);
+  for (const PackedDocument& document : documents) {
     const std::string path = recording.tensors.cu_seqlens_q
                                  ? fmt::format("{}: document {}", recording.path, document.index)
                                  : recording.path;
     audit.cases.push_back(audit_problem(path, document.tensors, recording.contract, audit));
   }
   if (!audit.flags.no_diagnosis) diagnose_cases(recording, audit, first);
+  if (!audit.is_drawn()) return;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    draw_case(documents[i].tensors, recording.contract, audit.cases[first + i]);
+  }
 }
 
 void audit_path(const std::string& path, Audit& audit) {

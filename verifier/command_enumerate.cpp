@@ -7,6 +7,7 @@
 
 #include "command.hpp"
 #include "gqa/exact/enumeration.hpp"
+#include "gqa/report/html/pages.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 
@@ -17,7 +18,7 @@ struct Options {
   std::int64_t max_heads = 12;
   std::string engine = "gmp";
   std::size_t threads = 0;
-  std::string json;
+  OutputFiles files;
 };
 
 nlohmann::ordered_json to_json(const EnumerationResult& result, const Options& options,
@@ -68,7 +69,8 @@ ExitStatus run(const Options& options) {
       options.max_heads, engine, [&progress](std::int64_t done) { progress.update(done); });
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  write_results(to_text(result, options, seconds), to_json(result, options, seconds), options.json);
+  write_results(to_text(result, options, seconds), to_json(result, options, seconds), options.files,
+                [&] { return enumeration_html(result, options.engine); });
   return result.holds() ? all_holds : decided_wrong;
 }
 
@@ -86,8 +88,7 @@ Command add_enumerate(CLI::App& program) {
   app->add_option("--threads", options->threads, "Threads; 0: as many as there are cores")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
-      ->type_name("FILE");
+  options->files.add_to(*app);
   return {app, [options](Cluster&) { return run(*options); }};
 }
 

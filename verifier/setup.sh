@@ -56,7 +56,7 @@ needed_packages() {
   local group
   for group in "$@"; do
     case $group in
-      tests) printf '%s\n' doctest-dev python3 python3-numpy openmpi-bin ;;
+      tests) printf '%s\n' doctest-dev python3 python3-numpy openmpi-bin chromium ;;
       format) printf '%s\n' clang-format git ;;
       benchmarks) printf '%s\n' libbenchmark-dev python3 ;;
     esac

@@ -146,11 +146,12 @@ inline void TileAuditor::record(const Work& work, const Element& e,
   ++tally.elements;
   ++tally.decided_by_filter;
   const Bounds ulp_error = in_ulps(e.error, e.ulps);
+  const std::int64_t place = work.tile.batch * problem_.dimensions.q_heads + row.head;
   tally.add_errors({e.error.lower, e.error.upper}, ulp_error,
                    std::abs(e.output - e.centre) / e.ulps.upper);
+  tally.error_map.add_error(place, row.row, ulp_error.upper);
   if (decision.within.certainly_not()) {
-    tally.add_violation(work.tile.batch * problem_.dimensions.q_heads + row.head, row.row,
-                        e.column);
+    tally.add_violation(place, row.row, e.column);
     if (decision.strength == FailureStrength::proved) ++tally.proved_violations;
   } else if (!tally.may_be_worst(ulp_error.upper)) {
     return;

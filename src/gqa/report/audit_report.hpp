@@ -10,6 +10,7 @@
 #include "gqa/attention/dimensions.hpp"
 #include "gqa/audit/audit_outputs.hpp"
 #include "gqa/diagnose/diagnosis.hpp"
+#include "gqa/report/audit_pictures.hpp"
 
 namespace gqa {
 
@@ -37,10 +38,11 @@ struct AuditCase {
   Dimensions dimensions;
   std::string element_type;  ///< of the output
   Tolerance tolerance;
-  std::optional<SampledRows> sample;   ///< nullopt: every row
-  std::optional<AuditResult> result;   ///< of `output`
-  std::vector<OutputAudit> outputs;    ///< of every output, `output` first
-  std::optional<Diagnosis> diagnosis;  ///< nullopt: not asked for
+  std::optional<SampledRows> sample;      ///< nullopt: every row
+  std::optional<AuditResult> result;      ///< of `output`
+  std::vector<OutputAudit> outputs;       ///< of every output, `output` first
+  std::optional<Diagnosis> diagnosis;     ///< nullopt: not asked for
+  std::optional<AuditPictures> pictures;  ///< nullopt: not asked for
 };
 
 struct AuditSummary {
