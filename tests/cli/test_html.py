@@ -77,7 +77,7 @@ class AuditPage(HtmlTest):
         self.assertIn("Histogram of certified errors in ulp", titles)
         self.assertIn("Declared head map", titles)
         self.assertIn("Declared", titles)
-        self.assertIn("likely bound", text)
+        self.assertIn("Likely bound: ", text)
         self.assertIn("worst-case bound", text)
 
     def test_a_tiled_head_map_is_named_and_drawn_beside_the_declared_one(self):
@@ -87,7 +87,7 @@ class AuditPage(HtmlTest):
         self.assertIn("the KV heads are tiled", page.text())
         # The figures that the JSON has, from the same audit.
         got = self.run_json("audit", self.folder / "kernel.safetensors", status=WRONG)["cases"][0]
-        self.assertIn(f"{got['violations']} of {got['elements']} elements violate the tolerance", page.text())
+        self.assertIn(f"{got['violations']} of {got['elements']} elements violate the tolerance.", page.text())
         self.assertIn("query heads 1, 2 read another KV head than declared", page.text())
 
     def test_keys_that_should_not_be_seen_are_marked(self):
@@ -164,7 +164,7 @@ class AuditPage(HtmlTest):
         path = self.recording()
         for flags in (["--max-ulp", "8"], ["--atol", "1e-3", "--rtol", "1/1000"], ["--model", "f32"]):
             page = self.page("audit", path, *flags, status=HOLDS)
-            self.assertIn("likely bound" if flags[0] == "--model" else "tolerance: ", page.text())
+            self.assertIn("Likely bound: " if flags[0] == "--model" else "Tolerance: ", page.text())
 
     def test_the_same_input_gives_the_same_bytes(self):
         path = self.recording()

@@ -21,9 +21,18 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+// Names may break between lines.
+std::string without_breaks(std::string text) {
+  const std::string mark = "<wbr/>";
+  for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark)) {
+    text.erase(at, mark.size());
+  }
+  return text;
+}
+
 // Every place where foreign text may go, one after the other.
 std::vector<Markup> everywhere() {
-  Table table(attack, {{attack}, {attack, true}});
+  Table table(attack, {{attack}, {attack, ColumnKind::number}});
   table.add_row({text(attack), foreign(attack)}, attack);
   const Drawing drawing{
       attack, attack, attack,
@@ -50,7 +59,7 @@ TEST_CASE("html: foreign text stays text in elements, attributes and pictures") 
     CAPTURE(markup.str());
     CHECK_FALSE(contains(markup.str(), "<script"));
     CHECK_FALSE(contains(markup.str(), "\"'&"));
-    CHECK(contains(markup.str(), harmless));
+    CHECK(contains(without_breaks(markup.str()), harmless));
   }
 }
 
@@ -68,15 +77,16 @@ TEST_CASE("html: void elements have no end tag, all others have one") {
 
 TEST_CASE("html: a name from outside is isolated, so that its direction marks stay its own") {
   CHECK(foreign("a\u202Eb").str() == "<bdi>a\u202Eb</bdi>");
+  CHECK(foreign("a/b_c_").str() == "<bdi>a/<wbr/>b_<wbr/>c_</bdi>");
 }
 
 TEST_CASE("html: tables have a caption, and headers with a scope") {
-  Table table("All", {{"Name"}, {"Count", true}});
+  Table table("All", {{"Name"}, {"Count", ColumnKind::number}});
   table.add_row({text("a"), text("1")});
   CHECK(table.markup().str() ==
         "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"All\"><table>"
         "<caption>All</caption><thead><tr><th scope=\"col\">Name</th>"
-        "<th scope=\"col\" class=\"number\">Count</th></tr></thead><tbody><tr>"
+        "<th class=\"number\" scope=\"col\">Count</th></tr></thead><tbody><tr>"
         "<th scope=\"row\">a</th><td class=\"number\">1</td></tr></tbody></table></div>");
 }
 

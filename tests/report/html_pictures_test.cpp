@@ -72,7 +72,7 @@ TEST_CASE("histogram: every element is in a bar, and both bounds of a model are 
   const std::string picture = histogram_picture("h", map, model, bounds, 7).str();
   CHECK(contains(picture, "5 elements of up to 0.5 ulp. 1 element of up to 1.02"));
   CHECK(contains(picture,
-                 "likely bound: 3 to 5 ulp; worst-case bound: 40 to 60 ulp over the 2 "
+                 "Likely bound: 3 to 5 ulp; worst-case bound: 40 to 60 ulp over the 2 "
                  "elements that were asked for theirs."));
   CHECK(count(picture, "class=\"edge\"") == 2);
   CHECK(count(picture, "class=\"edge worst\"") == 2);
@@ -84,7 +84,7 @@ TEST_CASE("histogram: a tolerance in ulp is one line; infinite errors and bounds
   map.add_error(0, 0, std::numeric_limits<double>::infinity());
   map.add_error(0, 0, 0);
   const std::string picture = histogram_picture("h", map, UlpTolerance{8}, {}, 2).str();
-  CHECK(contains(picture, "tolerance: 8 ulp."));
+  CHECK(contains(picture, "Tolerance: 8 ulp."));
   CHECK(count(picture, "class=\"edge\"") == 1);
   CHECK(contains(picture, "1 element of up to more than 2^31 ulp."));
   const std::vector<ElementBounds> open{{{0, 0, 0, 0}, 1, std::numeric_limits<double>::infinity()}};
@@ -134,5 +134,5 @@ TEST_CASE("segment: the ends are hollow, and points off it are crossed") {
                  "(5, -2) is not on it."));
   CHECK(count(drawn, "class=\"node\"") == 2);
   CHECK(count(drawn, "class=\"seen\"") == 1);
-  CHECK(count(drawn, "class=\"violation\"") == 2);
+  CHECK(count(drawn, "class=\"cross\"") == 2);
 }

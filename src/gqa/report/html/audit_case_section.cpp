@@ -90,11 +90,11 @@ Markup worst_table(const AuditCase& entry) {
   if (tally.worst.empty()) return {};
   const bool is_model = std::holds_alternative<ModelTolerance>(entry.tolerance);
   std::vector<Column> columns{{"Element [b, h, i, c]"},
-                              {"Output", true},
-                              {"Exact value", true},
-                              {"Error, ulp", true},
-                              {is_model ? "Likely, ulp" : "Allowed, ulp", true}};
-  if (is_model) columns.push_back({"At worst, ulp", true});
+                              {"Output", ColumnKind::number},
+                              {"Exact value", ColumnKind::number},
+                              {"Error, ulp", ColumnKind::number},
+                              {is_model ? "Likely, ulp" : "Allowed, ulp", ColumnKind::number}};
+  if (is_model) columns.push_back({"At worst, ulp", ColumnKind::number});
   columns.push_back({"Within"});
   Table table("The worst elements: batch entry, query head, query row, column", columns);
   for (const WorstElement& worst : tally.worst) {
@@ -119,10 +119,10 @@ Markup outputs_table(const AuditCase& entry) {
   if (entry.outputs.size() < 2) return {};
   Table table("Every audited output", {{"Output"},
                                        {"Verdict"},
-                                       {"Elements", true},
-                                       {"Violations", true},
-                                       {"Largest error, ulp", true},
-                                       {"Where"}});
+                                       {"Elements", ColumnKind::number},
+                                       {"Violations", ColumnKind::number},
+                                       {"Largest error, ulp", ColumnKind::number},
+                                       {"Where", ColumnKind::prose}});
   for (const OutputAudit& output : entry.outputs) {
     const AuditTally& tally = output.result.tally;
     table.add_row({code(output.name), badge(output.result.verdict), text(grouped(tally.elements)),

@@ -69,6 +69,19 @@ std::vector<std::size_t> order_of(const std::vector<AuditCase>& cases) {
   return order;
 }
 
+// Of all outputs: a case may fail by another one than `output`.
+std::int64_t violations_of(const AuditCase& entry) {
+  std::int64_t violations = 0;
+  for (const OutputAudit& output : entry.outputs) violations += output.result.tally.violations;
+  return violations;
+}
+
+// A model by its name, as the column has little room.
+std::string tolerance_text(const AuditCase& entry) {
+  const auto* model = std::get_if<ModelTolerance>(&entry.tolerance);
+  return model != nullptr ? fmt::format("model {}", model->model->name) : describe(entry.tolerance);
+}
+
 Markup diagnosis_cell(const AuditCase& entry) {
   if (!entry.result) return code(entry.error_code);
   if (!entry.diagnosis || entry.diagnosis->status == DiagnosisStatus::none) {
@@ -84,20 +97,25 @@ Markup diagnosis_cell(const AuditCase& entry) {
 }
 
 Markup case_table(const std::vector<AuditCase>& cases, const SharedParts& shared) {
-  Table table("Every case, failures first", {{"Case"},
-                                             {"Verdict"},
-                                             {"Named fault"},
-                                             {"Violations", true},
-                                             {"Elements", true},
-                                             {"Largest error, ulp", true}});
+  const bool diagnosed =
+      std::ranges::any_of(cases, [](const AuditCase& e) { return e.verdict != Verdict::pass; });
+  std::vector<Column> columns{{"Case"}, {"Verdict"}};
+  if (diagnosed) columns.push_back({"Named fault"});
+  columns.push_back({"Violations", ColumnKind::number});
+  columns.push_back({"Elements", ColumnKind::number});
+  columns.push_back({"Largest error, ulp", ColumnKind::number});
+  columns.push_back({"Tolerance"});
+  Table table(diagnosed ? "Every case, failures first" : "Every case", columns);
   for (const std::size_t i : order_of(cases)) {
     const AuditCase& entry = cases[i];
     const bool known = entry.result.has_value();
-    table.add_row({link_to(i, foreign(label_of(entry, shared))), badge(entry.verdict),
-                   diagnosis_cell(entry),
-                   text(known ? grouped(entry.result->tally.violations) : "\u2013"),
-                   text(known ? grouped(entry.result->tally.elements) : "\u2013"),
-                   text(known ? figure(entry.result->tally.max_ulp_error.upper) : "\u2013")});
+    std::vector<Markup> cells{link_to(i, foreign(label_of(entry, shared))), badge(entry.verdict)};
+    if (diagnosed) cells.push_back(diagnosis_cell(entry));
+    cells.push_back(text(known ? grouped(violations_of(entry)) : "\u2013"));
+    cells.push_back(text(known ? grouped(entry.result->tally.elements) : "\u2013"));
+    cells.push_back(text(known ? figure(entry.result->tally.max_ulp_error.upper) : "\u2013"));
+    cells.push_back(text(known ? tolerance_text(entry) : "\u2013"));
+    table.add_row(cells);
   }
   Markup where;
   if (shared.prefix > 0) {
@@ -112,19 +130,6 @@ struct NamedGroup {
   const Explanation* explanation = nullptr;
   std::vector<std::size_t> cases;
 };
-
-Markup group_markup(const std::vector<AuditCase>& cases, const NamedGroup& group,
-                    const SharedParts& shared) {
-  Markup content;
-  for (const Fault& fault : group.explanation->faults) content += fault_markup(fault);
-  Markup links;
-  for (const std::size_t i : group.cases) {
-    if (!links.is_empty()) links += text(", ");
-    links += link_to(i, foreign(label_of(cases[i], shared)));
-  }
-  const auto count = static_cast<std::int64_t>(group.cases.size());
-  return content + element("p", "quiet", text(counted(count, "case") + ": ") + links);
-}
 
 std::vector<std::pair<std::string, NamedGroup>> groups_of(const std::vector<AuditCase>& cases) {
   std::map<std::string, NamedGroup> by_name;
@@ -142,12 +147,24 @@ std::vector<std::pair<std::string, NamedGroup>> groups_of(const std::vector<Audi
   return groups;
 }
 
-Markup fault_groups(const std::vector<AuditCase>& cases, const SharedParts& shared) {
-  Markup content;
+// Each set of faults with its sentences and wrong formulas.
+Markup fault_table(const std::vector<AuditCase>& cases) {
+  Table table("Named faults and how many cases they explain",
+              {{"Fault"},
+               {"What it does, and its wrong formula", ColumnKind::prose},
+               {"Cases", ColumnKind::number}});
   for (const auto& [name, group] : groups_of(cases)) {
-    content += group_markup(cases, group, shared);
+    Markup names;
+    Markup meanings;
+    for (const Fault& fault : group.explanation->faults) {
+      if (!names.is_empty()) names += element("span", "plus", text(" + "));
+      names += code(fault.describe());
+      meanings += element("div", text(sentence(fault.kind->sentence))) +
+                  element("span", "formula", text(fault.kind->formula));
+    }
+    table.add_row({names, meanings, text(grouped(static_cast<std::int64_t>(group.cases.size())))});
   }
-  return content;
+  return table.is_empty() ? Markup() : table.markup();
 }
 
 Markup case_details(const std::vector<AuditCase>& cases, const SharedParts& shared) {
@@ -194,8 +211,10 @@ Markup summary_of(const std::vector<AuditCase>& cases) {
   if (s.error > 0) words += fmt::format(", {} could not be read", s.error);
   words += ".";
   if (s.fail > 0) {
-    words += fmt::format(" Of the failures, {} {} explained by named faults.", named_cases(cases),
-                         named_cases(cases) == 1 ? "is" : "are");
+    const std::int64_t named = named_cases(cases);
+    words += named == s.fail ? std::string(" Every failure is explained by named faults.")
+                             : fmt::format(" {} of the failures {} explained by named faults.",
+                                           named, named == 1 ? "is" : "are");
   }
   return paragraph(words);
 }
@@ -205,12 +224,13 @@ Markup single_summary(const AuditCase& entry) {
   const AuditTally& tally = entry.result->tally;
   std::string words =
       tally.violations > 0
-          ? fmt::format("{} of {} violate the tolerance: {}.", grouped(tally.violations),
-                        counted(tally.elements, "element"), entry.result->where)
+          ? fmt::format("{} of {} violate the tolerance.", grouped(tally.violations),
+                        counted(tally.elements, "element"))
           : fmt::format("{}, largest certified error {} ulp.", counted(tally.elements, "element"),
                         figure(tally.max_ulp_error.upper));
   if (entry.sample) words += fmt::format(" Audited: {}.", describe(*entry.sample));
   Markup content = paragraph(words);
+  if (!entry.result->where.empty()) content += paragraph("Where: " + entry.result->where + ".");
   if (!entry.diagnosis || entry.diagnosis->explanations.empty()) return content;
   const Explanation& first = entry.diagnosis->explanations.front();
   Markup named = element("strong", code(first.describe()));
@@ -242,7 +262,7 @@ std::string audit_html(const std::vector<AuditCase>& cases) {
   page.summary = summary_of(cases);
   if (!cases.empty()) {
     const SharedParts shared(cases);
-    const Markup faults = fault_groups(cases, shared);
+    const Markup faults = fault_table(cases);
     if (!faults.is_empty()) page.sections.push_back({"faults", "What is wrong", faults});
     page.sections.push_back({"cases", "All cases", case_table(cases, shared)});
     page.sections.push_back({"details", "Case by case", case_details(cases, shared)});

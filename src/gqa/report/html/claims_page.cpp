@@ -32,7 +32,8 @@ std::string id_of(const ClaimReport& report) {
 }
 
 Markup ledger(const std::vector<ClaimReport>& reports) {
-  Table table("Every claim with its verdict", {{"Claim"}, {"Verdict"}, {"Statement"}});
+  Table table("Every claim with its verdict",
+              {{"Claim"}, {"Verdict"}, {"Statement", ColumnKind::prose}});
   for (const ClaimReport& report : reports) {
     table.add_row({element("a", Attributes{{"href", "#" + id_of(report)}},
                            text(fmt::format("({})", report.claim->id))),

@@ -43,7 +43,8 @@ Markup unexplained_markup(const Diagnosis& diagnosis) {
 
 Markup inseparable_markup(const std::string& id, const Diagnosis& diagnosis) {
   if (diagnosis.inseparable.empty()) return {};
-  Table table("What these inputs cannot tell apart", {{"This"}, {"from this"}, {"which means"}});
+  Table table("What these inputs cannot tell apart",
+              {{"This"}, {"from this"}, {"which means", ColumnKind::prose}});
   for (const auto& [first, second] : diagnosis.inseparable) {
     table.add_row({first == "contract" ? text("the contract") : code(first), code(second),
                    text(sentence_of(second))});
@@ -60,7 +61,7 @@ Markup inseparable_markup(const std::string& id, const Diagnosis& diagnosis) {
 Markup fault_markup(const Fault& fault) {
   return element("div", "fault",
                  element("p", "slug", code(fault.describe())) +
-                     paragraph(std::string(fault.kind->sentence) + ".") +
+                     paragraph(sentence(fault.kind->sentence)) +
                      element("p", element("span", "formula", text(fault.kind->formula))));
 }
 

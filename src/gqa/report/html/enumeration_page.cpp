@@ -68,8 +68,10 @@ Markup example_maps() {
 }
 
 Markup counts_table(const EnumerationResult& r) {
-  Table table("What was compared, in exact fractions",
-              {{"Comparison"}, {"Holds"}, {"of", true}, {"as it must be", true}});
+  Table table("What was compared, in exact fractions", {{"Comparison"},
+                                                        {"Holds"},
+                                                        {"Cases", ColumnKind::number},
+                                                        {"As they must be", ColumnKind::number}});
   const auto row = [&table](const char* what, std::int64_t count, std::int64_t of) {
     table.add_row({text(what),
                    badge(count == of ? Standing::good : Standing::bad, count == of ? "yes" : "no"),

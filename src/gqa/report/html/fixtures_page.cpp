@@ -39,8 +39,10 @@ std::string outputs_text(const FixtureReport& report) {
 }
 
 Markup fixture_table(const std::vector<FixtureReport>& reports) {
-  Table table("Every fixture, failures first",
-              {{"Fixture"}, {"Verdict"}, {"Statement"}, {"Exact outputs"}});
+  Table table("Every fixture, failures first", {{"Fixture"},
+                                                {"Verdict"},
+                                                {"Statement", ColumnKind::prose},
+                                                {"Exact outputs", ColumnKind::prose}});
   std::vector<const FixtureReport*> order;
   for (const FixtureReport& report : reports) order.push_back(&report);
   std::ranges::stable_sort(order, {}, [](const FixtureReport* r) { return r->passed ? 1 : 0; });
@@ -50,7 +52,7 @@ Markup fixture_table(const std::vector<FixtureReport>& reports) {
     for (const std::string& failure : report->failures) failures.push_back(text(failure));
     if (!failures.empty()) statement += bullets(failures);
     table.add_row({foreign(report->name), fixture_badge(*report), statement,
-                   element("span", "index", text(outputs_text(*report)))});
+                   element("span", "outputs", text(outputs_text(*report)))});
   }
   return table.markup();
 }
@@ -79,7 +81,7 @@ SegmentPicture picture_of(const FixtureReport& report) {
 
 Markup segments(const std::vector<FixtureReport>& reports) {
   // Those that ask about points first; many fixtures share one history.
-  constexpr std::size_t most = 8;
+  constexpr std::size_t most = 6;
   std::vector<const FixtureReport*> chosen;
   for (const FixtureReport& report : reports) {
     if (is_two_values(report)) chosen.push_back(&report);
@@ -108,9 +110,9 @@ Markup floats(const std::vector<FixtureReport>& reports,
               {{"Format"},
                {"Problems"},
                {"Within"},
-               {"Largest error", true},
-               {"Its derived tolerance", true},
-               {"Largest share of a tolerance", true}});
+               {"Largest error", ColumnKind::number},
+               {"Its derived tolerance", ColumnKind::number},
+               {"Largest share of a tolerance", ColumnKind::number}});
   const auto add = [&table](const CrossCheck& check, const char* what) {
     table.add_row(
         {text(name(check.format)), text(what),

@@ -115,7 +115,11 @@ Markup head_map_picture(const std::string& id, const HeadMapPicture& heads,
       panels += draw("-values", found + ", values", heads.found_value);
     }
   }
-  return element("div", "pictures", panels);
+  Markup words;
+  if (!found.empty() && heads.found_key.empty() && heads.found_value.empty()) {
+    words = element("p", "quiet", text("The output reads the same heads."));
+  }
+  return words + element("div", "pictures", panels);
 }
 
 }  // namespace gqa::html

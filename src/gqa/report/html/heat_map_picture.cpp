@@ -65,25 +65,26 @@ class Scale {
     int highest = -1;
     for (const double error : map.largest) {
       if (error < 0) continue;
-      const auto bucket = static_cast<int>(ErrorMap::bucket_of(error));
+      const int bucket = std::max(least_, static_cast<int>(ErrorMap::bucket_of(error)));
       lowest = std::min(lowest, bucket);
       highest = std::max(highest, bucket);
     }
-    top_ = std::max(highest, 1);
+    top_ = std::max(highest, least_);
     step_ = std::max(1, (top_ - std::min(lowest, top_) + shades - 1) / (shades - 1));
   }
   int shade(double error) const {
-    const int below = top_ - static_cast<int>(ErrorMap::bucket_of(error));
+    const int below = top_ - std::max(least_, static_cast<int>(ErrorMap::bucket_of(error)));
     return std::max(0, shades - 1 - below / step_);
   }
   // The largest error of a shade.
   double end(int shade) const { return end_of(top_ - (shades - 1 - shade) * step_); }
-  bool is_used(int shade) const { return top_ - (shades - 1 - shade) * step_ >= 0; }
+  bool is_used(int shade) const { return top_ - (shades - 1 - shade) * step_ > least_ - step_; }
 
  private:
   static double end_of(int bucket) {
     return ErrorMap::bucket_end(static_cast<std::size_t>(std::max(bucket, 0)));
   }
+  int least_ = static_cast<int>(ErrorMap::bucket_of(0.25));  // below that all are alike
   int top_ = 1;
   int step_ = 1;
 };
@@ -122,8 +123,9 @@ Markup axes(const Grid& grid, const Frame& frame, std::int64_t q_heads) {
                      "end", "quiet");
   }
   // As many row numbers as fit.
-  const auto every =
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(44 / frame.cell_width)));
+  const auto every = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(
+             std::ceil((grid.first_row + grid.rows > 100 ? 44 : 24) / frame.cell_width)));
   for (std::int64_t column = 0; column < grid.columns; column += every) {
     content +=
         label(frame.left + (static_cast<double>(column) + 0.5) * frame.cell_width, frame.top - 8,
@@ -132,12 +134,27 @@ Markup axes(const Grid& grid, const Frame& frame, std::int64_t q_heads) {
   return content;
 }
 
+// Marks in the upper right of cells.
+class Corners {
+ public:
+  void add(double right, double top, double size) {
+    path_ += fmt::format("M{:.6g} {:.6g}h{:.6g}v{:.6g}z", right - size, top, size, size);
+  }
+  Markup markup() const {
+    if (path_.empty()) return {};
+    return element("path", Attributes{{"d", path_}, {"class", "violation"}});
+  }
+
+ private:
+  std::string path_;
+};
+
 Markup cell_markup(const Grid& grid, const Frame& frame, const Scale& scale, std::int64_t q_heads) {
   const bool tips = grid.lines * grid.columns <= most_tips;
   std::vector<Cells> of_shade(shades);
   Cells not_audited;
   Markup content;
-  Markup marks;
+  Corners marks;
   for (std::int64_t l = 0; l < grid.lines; ++l) {
     for (std::int64_t c = 0; c < grid.columns; ++c) {
       const auto i = static_cast<std::size_t>(l * grid.columns + c);
@@ -168,15 +185,14 @@ Markup cell_markup(const Grid& grid, const Frame& frame, const Scale& scale, std
         of_shade[static_cast<std::size_t>(shade)].add(x, y, w, h);
       }
       if (grid.violations[i] > 0) {
-        const double size = std::min({6.0, w, h});
-        marks += line(x + w - size, y + 0.5, x + w - 0.5, y + size, "violation");
+        marks.add(x + w, y, std::min({7.0, w, h}));
       }
     }
   }
   for (int shade = 0; shade < shades; ++shade) {
     content += of_shade[static_cast<std::size_t>(shade)].markup(fmt::format("h{}", shade));
   }
-  return not_audited.markup("hidden") + content + marks;
+  return not_audited.markup("hidden") + content + marks.markup();
 }
 
 Markup legend(const Scale& scale, double y, bool violated, bool gaps, double& width) {
@@ -192,8 +208,9 @@ Markup legend(const Scale& scale, double y, bool violated, bool gaps, double& wi
   }
   if (gaps) entry("hidden", "not measured");
   if (violated) {
-    content += line(x + 7, y + 0.5, x + 13, y + 6.5, "violation");
-    content += label(x + 18, y + 11, "violation", "start", "quiet");
+    Corners corner;
+    corner.add(x + 13, y, 11);
+    content += corner.markup() + label(x + 18, y + 11, "violation", "start", "quiet");
     x += 90;
   }
   width = std::max(width, x + 10);

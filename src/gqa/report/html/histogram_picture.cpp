@@ -11,7 +11,6 @@
 namespace gqa::html {
 namespace {
 
-constexpr double bar_width = 30;
 constexpr double plot_height = 150;
 constexpr double left = 52;
 constexpr double top = 46;
@@ -20,7 +19,7 @@ constexpr int last_bucket = static_cast<int>(ErrorMap::buckets) - 1;
 // What one bound is over the elements that were asked.
 struct Range {
   std::string name;
-  const char* css_class;
+  bool is_worst = false;
   double least = std::numeric_limits<double>::infinity();
   double most = 0;
 
@@ -29,6 +28,7 @@ struct Range {
     most = std::max(most, value);
   }
   bool is_empty() const { return least > most; }
+  double top() const { return is_worst ? 30 : 14; }  // of its name
   std::string text() const {
     if (std::isinf(least)) return "infinite";
     return least == most ? fmt::format("{} ulp", figure(least))
@@ -38,8 +38,8 @@ struct Range {
 
 std::vector<Range> ranges_of(const Tolerance& tolerance, std::span<const ElementBounds> bounds) {
   const bool is_model = std::holds_alternative<ModelTolerance>(tolerance);
-  Range allowed{is_model ? "likely bound" : "tolerance", "edge"};
-  Range worst{"worst-case bound", "edge worst"};
+  Range allowed{is_model ? "likely bound" : "tolerance"};
+  Range worst{"worst-case bound", true};
   for (const ElementBounds& element : bounds) {
     allowed.add(element.allowed);
     if (element.worst) worst.add(*element.worst);
@@ -56,6 +56,9 @@ std::vector<Range> ranges_of(const Tolerance& tolerance, std::span<const Element
 struct Span {
   int first = last_bucket;
   int last = 0;
+
+  int count() const { return last - first + 1; }
+  double bar_width() const { return std::clamp(780.0 / count(), 14.0, 30.0); }
 };
 
 Span span_of(const ErrorMap& map, const std::vector<Range>& ranges) {
@@ -88,7 +91,7 @@ std::int64_t count_of(const ErrorMap& map, const Span& span, int bucket) {
 
 double x_of(const Span& span, double ulps) {
   const double at = std::log2(std::max(ulps, 1e-300)) + ErrorMap::zero_bucket;
-  return left + std::clamp(at - span.first + 1, 0.0, span.last - span.first + 1.0) * bar_width;
+  return left + std::clamp(at - span.first + 1, 0.0, 1.0 * span.count()) * span.bar_width();
 }
 
 double height_of(std::int64_t count, std::int64_t largest) {
@@ -97,9 +100,11 @@ double height_of(std::int64_t count, std::int64_t largest) {
          std::log10(1.0 + static_cast<double>(largest));
 }
 
-Markup bars(const ErrorMap& map, const Span& span, std::int64_t largest) {
+Markup bars(const ErrorMap& map, const Span& span, std::int64_t largest, double allowed) {
   Markup content;
   const double base = top + plot_height;
+  const double bar_width = span.bar_width();
+  const int labelled = bar_width < 20 ? 4 : span.count() > 16 ? 2 : 1;  // every so many
   for (int b = span.first; b <= span.last; ++b) {
     const std::int64_t count = count_of(map, span, b);
     const double x = left + (b - span.first) * bar_width;
@@ -108,12 +113,15 @@ Markup bars(const ErrorMap& map, const Span& span, std::int64_t largest) {
     const std::string where =
         std::isinf(end) ? "more than 2\u00B3\u00B9 ulp" : fmt::format("up to {} ulp", figure(end));
     if (count > 0) {
-      content += rectangle(x + 1, base - height, bar_width - 2, height, "bar",
-                           fmt::format("{}: {}", where, counted(count, "element")));
+      // Of a bound's own bucket a part is within, so only what lies wholly beyond is coloured.
+      const bool is_beyond =
+          b > 0 && ErrorMap::bucket_end(static_cast<std::size_t>(b) - 1) >= allowed;
+      content +=
+          rectangle(x + 1, base - height, bar_width - 2, height, is_beyond ? "bar beyond" : "bar",
+                    fmt::format("{}: {}", where, counted(count, "element")));
     }
     const std::string tick = end == 0 ? "0" : std::isinf(end) ? "" : power_of_two(std::ilogb(end));
-    // Every second one where they are many.
-    if ((span.last - b) % (span.last - span.first > 16 ? 2 : 1) == 0) {
+    if ((b - ErrorMap::zero_bucket) % labelled == 0) {
       content += label(x + bar_width, base + 17, tick, "middle", "quiet");
     }
   }
@@ -122,7 +130,7 @@ Markup bars(const ErrorMap& map, const Span& span, std::int64_t largest) {
 
 Markup count_axis(const Span& span, std::int64_t largest) {
   Markup content;
-  const double right = left + (span.last - span.first + 1) * bar_width;
+  const double right = left + span.count() * span.bar_width();
   for (std::int64_t count = 1; count <= largest; count *= 10) {
     const double y = top + plot_height - height_of(count, largest);
     content += line(left, y, right, y, "rule");
@@ -132,25 +140,34 @@ Markup count_axis(const Span& span, std::int64_t largest) {
   return content + line(left, base, right, base, "axis");
 }
 
-// Both bounds over the bars: from the smallest to the largest that was asked.
+// From the smallest to the largest of a bound that was asked: behind the bars.
 Markup bands(const Span& span, const std::vector<Range>& ranges) {
   Markup content;
-  double y = top - 30;
+  for (const Range& range : ranges) {
+    if (!std::isfinite(range.most)) continue;
+    const double x = x_of(span, range.least);
+    content +=
+        rectangle(x, range.top() + 4, x_of(span, range.most) - x,
+                  top + plot_height - range.top() - 4, range.is_worst ? "band worst" : "band");
+  }
+  return content;
+}
+
+// The ends of the bands, and their names: over the bars.
+Markup edges(const Span& span, const std::vector<Range>& ranges) {
+  Markup content;
   for (const Range& range : ranges) {
     if (!std::isfinite(range.least)) continue;
     const double x1 = x_of(span, range.least);
     const double x2 = std::isfinite(range.most) ? x_of(span, range.most) : x1;
-    const bool is_worst = range.css_class == std::string_view("edge worst");
-    if (x2 > x1) {
-      content += rectangle(x1, y + 4, x2 - x1, top + plot_height - y - 4,
-                           is_worst ? "band worst" : "band");
-    }
-    content += line(x1, y + 4, x1, top + plot_height, range.css_class);
-    if (x2 > x1) content += line(x2, y + 4, x2, top + plot_height, range.css_class);
-    const bool on_the_right = x2 < left + 200;
-    content +=
-        label(on_the_right ? x2 + 5 : x1 - 5, y + 13, range.name, on_the_right ? "start" : "end");
-    y += 16;
+    const char* css_class = range.is_worst ? "edge worst" : "edge";
+    content += line(x1, range.top() + 4, x1, top + plot_height, css_class);
+    if (x2 > x1) content += line(x2, range.top() + 4, x2, top + plot_height, css_class);
+    const double end = left + span.count() * span.bar_width();
+    const double room = 6.6 * static_cast<double>(range.name.size());
+    const bool on_the_right = range.is_worst ? x2 + room < end + 20 : x1 - room < 0;
+    content += label(on_the_right ? x2 + 5 : x1 - 5, range.top() + 13, range.name,
+                     on_the_right ? "start" : "end");
   }
   return content;
 }
@@ -161,6 +178,7 @@ std::string bounds_text(const std::vector<Range>& ranges, std::size_t asked) {
     text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", range.name, range.text());
   }
   if (ranges.empty()) return "";
+  text[0] = static_cast<char>(text[0] - 'a' + 'A');
   return asked > 0 ? fmt::format(" {} over the {} that were asked for theirs.", text,
                                  counted(static_cast<std::int64_t>(asked), "element"))
                    : fmt::format(" {}.", text);
@@ -192,9 +210,12 @@ Markup histogram_picture(const std::string& id, const ErrorMap& map, const Toler
     drawing.description += fmt::format("{} of up to {} ulp. ", counted(count, "element"),
                                        std::isinf(end) ? "more than 2^31" : figure(end));
   }
-  drawing.width = std::max(left + (span.last - span.first + 1) * bar_width + 24, 300.0);
+  const double allowed =
+      ranges.empty() ? std::numeric_limits<double>::infinity() : ranges.front().most;
+  drawing.width = std::max(left + span.count() * span.bar_width() + 24, 300.0);
   drawing.height = top + plot_height + 28;
-  drawing.content = count_axis(span, largest) + bars(map, span, largest) + bands(span, ranges);
+  drawing.content = count_axis(span, largest) + bands(span, ranges) +
+                    bars(map, span, largest, allowed) + edges(span, ranges);
   std::string caption =
       fmt::format("Certified errors of {} in ulp, by powers of two; heights are logarithmic.",
                   counted(measured, "element"));

@@ -11,7 +11,7 @@ namespace {
 // Elements that never have content; every other one is written with an end tag, since HTML
 // does not know <div/>.
 constexpr std::array void_elements{std::string_view("meta"), std::string_view("link"),
-                                   std::string_view("br")};
+                                   std::string_view("br"), std::string_view("wbr")};
 
 }  // namespace
 
@@ -33,8 +33,23 @@ Markup text(std::string_view content) {
   return Markup(xml_escaped(content));
 }
 
+namespace {
+
+// Lines may break behind these characters.
+Markup breakable(std::string_view name, std::string_view breaks) {
+  Markup content;
+  while (true) {
+    const std::size_t end = name.find_first_of(breaks);
+    if (end == std::string_view::npos || end + 1 == name.size()) return content + text(name);
+    content += text(name.substr(0, end + 1)) + element("wbr", Markup());
+    name.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
 Markup foreign(std::string_view name) {
-  return element("bdi", text(name));
+  return element("bdi", breakable(name, "/_"));
 }
 
 Markup element(std::string_view name, const Attributes& attributes, const Markup& content) {
@@ -61,12 +76,20 @@ Markup heading(int level, std::string_view content) {
   return element("h" + std::to_string(level), content);
 }
 
+std::string sentence(std::string_view words) {
+  std::string result(words);
+  if (!result.empty() && result[0] >= 'a' && result[0] <= 'z') {
+    result[0] = static_cast<char>(result[0] - 'a' + 'A');
+  }
+  return result + ".";
+}
+
 Markup paragraph(std::string_view content) {
   return element("p", content);
 }
 
 Markup code(std::string_view content) {
-  return element("code", content);
+  return element("code", breakable(content, "._"));
 }
 
 Markup bullets(const std::vector<Markup>& items) {

@@ -40,7 +40,8 @@ using Attributes = std::vector<Attribute>;
 /// `content` as characters: markup in it is escaped, what is no text becomes U+FFFD.
 Markup text(std::string_view content);
 
-/// A name from outside, such as a path: isolated, so that its direction marks stay its own.
+/// A name from outside, such as a path: isolated, so that its direction marks stay its own; lines
+/// may break behind / and _.
 Markup foreign(std::string_view name);
 
 /// <name attributes>content</name>; HTML's void elements without content as <name .../>.
@@ -55,6 +56,8 @@ Markup style_sheet(std::string_view css);
 
 /// A heading of a level from 1 to 6.
 Markup heading(int level, std::string_view content);
+/// The first letter made large: "The map is tiled." of "the map is tiled".
+std::string sentence(std::string_view words);
 /// <p>, <code>.
 Markup paragraph(std::string_view content);
 Markup code(std::string_view content);

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "gqa/report/html/number_text.hpp"
 #include "gqa/report/html/page.hpp"
@@ -34,8 +36,9 @@ Markup agreement_badge(Agreement agreement) {
 }
 
 Markup rules_table(const std::vector<IdentifiedRule>& rules) {
-  Table table("The contract, rule by rule: what was declared and what the answers show",
-              {{"Rule"}, {"Agreement"}, {"Declared"}, {"Found"}});
+  Table table(
+      "The contract, rule by rule: what was declared and what the answers show",
+      {{"Rule"}, {"Agreement"}, {"Declared", ColumnKind::prose}, {"Found", ColumnKind::prose}});
   for (const IdentifiedRule& rule : rules) {
     table.add_row({text(rule.rule), agreement_badge(rule.agreement), text(rule.declared),
                    text(rule.agreement == Agreement::agrees ? "the same" : rule.found)});
@@ -48,8 +51,11 @@ Markup probe_badge(const ProbeResult& result) {
 }
 
 Markup probes_table(const ProbeReport& report) {
-  Table table("Every probe",
-              {{"Probe"}, {"Verdict"}, {"Tells apart"}, {"Violations", true}, {"Where"}});
+  Table table("Every probe", {{"Probe"},
+                              {"Verdict"},
+                              {"Tells apart", ColumnKind::prose},
+                              {"Violations", ColumnKind::number},
+                              {"Where", ColumnKind::prose}});
   std::vector<const ProbeResult*> results;
   for (const ProbeResult& result : report.results) results.push_back(&result);
   std::ranges::stable_sort(results, {}, [](const ProbeResult* r) {
@@ -72,13 +78,15 @@ bool shows_difference(const VisibleKeysPicture& keys) {
 }
 
 // Where the named fault changes what this probe's heads or rows read.
-Markup pictures_of(const std::string& id, const ProbeResult& result, const ProbeReport& report) {
+Markup pictures_of(const std::string& id, const ProbeResult& result, const ProbeReport& report,
+                   std::set<std::vector<std::int64_t>>& drawn) {
   if (result.verdict != Verdict::fail || result.probe.tensors.cu_seqlens_q) return {};
   const AuditPictures pictures = audit_pictures(result.probe.tensors, result.probe.contract,
                                                 report.tolerance, {}, &report.diagnosis);
   Markup content;
   if (pictures.heads &&
-      !(pictures.heads->found_key.empty() && pictures.heads->found_value.empty())) {
+      !(pictures.heads->found_key.empty() && pictures.heads->found_value.empty()) &&
+      drawn.insert(pictures.heads->declared).second) {
     content += head_map_picture(id + "-heads", *pictures.heads, pictures.found_by);
   }
   if (pictures.visible_keys && shows_difference(*pictures.visible_keys)) {
@@ -90,10 +98,12 @@ Markup pictures_of(const std::string& id, const ProbeResult& result, const Probe
 
 Markup all_pictures(const std::string& id, const ProbeReport& report) {
   constexpr int most = 6;
+  std::set<std::vector<std::int64_t>> maps;  // one picture of each is enough
   Markup content;
   int drawn = 0;
   for (std::size_t i = 0; i < report.results.size() && drawn < most; ++i) {
-    const Markup one = pictures_of(fmt::format("{}-{}", id, i + 1), report.results[i], report);
+    const Markup one =
+        pictures_of(fmt::format("{}-{}", id, i + 1), report.results[i], report, maps);
     if (!one.is_empty()) ++drawn;
     content += one;
   }

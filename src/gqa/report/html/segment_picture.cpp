@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "gqa/report/html/pictures.hpp"
 #include "gqa/report/html/svg.hpp"
@@ -8,8 +10,9 @@
 namespace gqa::html {
 namespace {
 
-constexpr double side = 300;
-constexpr double margin = 52;
+constexpr double side = 280;
+constexpr double margin = 40;
+constexpr double left = 78;  // room for a label
 
 std::string point_text(const std::vector<Rational>& point) {
   return fmt::format("({}, {})", to_text(point[0]), to_text(point[1]));
@@ -34,7 +37,7 @@ class Plane {
     }
     if (!(extent_ > 0)) extent_ = 1;
   }
-  double x(double value) const { return margin + (value - low_[0]) / extent_ * side; }
+  double x(double value) const { return left + (value - low_[0]) / extent_ * side; }
   double y(double value) const { return margin + side - (value - low_[1]) / extent_ * side; }
   double x(const std::vector<Rational>& p) const { return x(p[0].get_d()); }
   double y(const std::vector<Rational>& p) const { return y(p[1].get_d()); }
@@ -48,7 +51,7 @@ class Plane {
 
 Markup segment_picture(const std::string& id, const SegmentPicture& picture) {
   const Plane plane(picture);
-  Markup content = line(margin - 8, plane.y(0.0), margin + side + 8, plane.y(0.0), "axis") +
+  Markup content = line(left - 8, plane.y(0.0), left + side + 8, plane.y(0.0), "axis") +
                    line(plane.x(0.0), margin - 8, plane.x(0.0), margin + side + 8, "axis") +
                    line(plane.x(picture.first), plane.y(picture.first), plane.x(picture.second),
                         plane.y(picture.second), "wire");
@@ -63,12 +66,17 @@ Markup segment_picture(const std::string& id, const SegmentPicture& picture) {
     const double y = plane.y(point.at);
     const std::string words = point_text(point.at);
     if (point.attainable) {
-      content += circle(x, y, 5, "seen") + label(x + 10, y - 6, words);
+      // Out of the way of the ends' own labels.
+      const bool is_close = std::ranges::any_of(
+          std::array{&picture.first, &picture.second}, [&](const std::vector<Rational>* end) {
+            return std::hypot(plane.x(*end) - x, plane.y(*end) - y) < 14;
+          });
+      content += circle(x, y, 5, "seen") + label(x + 10, y + (is_close ? 16 : 4), words);
     } else {
-      content += line(x - 5, y - 5, x + 5, y + 5, "violation") +
-                 line(x - 5, y + 5, x + 5, y - 5, "violation");
+      content +=
+          line(x - 5, y - 5, x + 5, y + 5, "cross") + line(x - 5, y + 5, x + 5, y - 5, "cross");
       if (point.at != picture.first && point.at != picture.second) {
-        content += label(x + 10, y + 14, words);
+        content += label(x - 9, y + 4, words, "end");
       }
     }
     description += fmt::format(" {} is {}.", words, point.attainable ? "on it" : "not on it");
@@ -76,7 +84,7 @@ Markup segment_picture(const std::string& id, const SegmentPicture& picture) {
   const Drawing drawing{id,
                         "Outputs on the open segment between two values",
                         description,
-                        margin + side + 110,
+                        left + side + 90,
                         margin + side + 40,
                         content};
   return figure_of(drawing,

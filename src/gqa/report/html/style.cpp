@@ -54,9 +54,9 @@ font-size:.95rem}
 .badge.good{color:var(--good)}.badge.bad{color:var(--bad)}
 .badge.open{color:var(--open)}.badge.broken{color:var(--broken)}
 .mark{display:inline-block;min-width:1em}
-code,pre,.index,.formula{font-family:"Source Code Pro",ui-monospace,"SF Mono",Menlo,Consolas,
+code,pre,.index,.outputs,.formula{font-family:"Source Code Pro",ui-monospace,"SF Mono",Menlo,Consolas,
 "Liberation Mono",monospace;font-size:.9em}
-code{overflow-wrap:anywhere}
+code{overflow-wrap:anywhere}td code,th code{overflow-wrap:normal}
 .scroll{overflow-x:auto;margin:.9rem 0}
 table{border-collapse:collapse;font-size:.93rem;line-height:1.4;min-width:100%}
 caption{text-align:left;color:var(--quiet);padding:0 0 .45rem;font-size:.9rem;max-width:60rem}
@@ -65,7 +65,10 @@ border-bottom:1px solid var(--line)}
 th:last-child,td:last-child{padding-right:0}
 thead th{font-weight:600;color:var(--quiet);font-size:.85rem;border-bottom-color:var(--quiet)}
 tbody th{font-weight:500}
+td:not(.prose):not(.number)>bdi{overflow-wrap:anywhere}
 .number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.prose{min-width:15rem}
+.index{white-space:nowrap}
 tbody tr:hover{background:var(--panel)}
 dl{display:grid;gap:0;margin:.6rem 0}
 dl div{display:grid;grid-template-columns:11rem 1fr;gap:1rem;padding:.3rem 0;
@@ -82,13 +85,16 @@ details[open]>summary{border-bottom:1px solid var(--line)}
 .fault{border-left:.25rem solid var(--bad);padding:.15rem 0 .15rem 1rem;margin:.9rem 0}
 .fault p{margin:.15rem 0}
 .fault .slug{font-weight:650}
+.plus{color:var(--quiet)}
+td .formula{margin:.15rem 0 .35rem}
 .formula{background:var(--panel);padding:.35rem .6rem;border-radius:.25rem;display:inline-block;
 overflow-wrap:anywhere}
 .or{color:var(--quiet);font-style:italic;margin-left:1rem}
 .quiet{color:var(--quiet)}
 .pictures{display:flex;flex-wrap:wrap;gap:.5rem 2.5rem;align-items:flex-start}
 .pictures>*{max-width:100%}
-figure{margin:1rem 0}
+.pictures>div{flex:0 1 28rem}
+figure{margin:1rem 0;max-width:100%}
 figcaption{color:var(--quiet);font-size:.9rem;max-width:46rem;margin-top:.35rem}
 svg{display:block}
 svg text{fill:var(--text);font-size:12px}
@@ -108,7 +114,8 @@ svg .hidden{fill:var(--none);stroke:var(--line);stroke-width:1}
 svg .extra{fill:var(--bad)}
 svg .missing{fill:var(--bad-ground);stroke:var(--bad);stroke-width:1.5}
 svg .onextra{fill:var(--ground);font-weight:700}svg .onmissing{fill:var(--bad);font-weight:700}
-svg .violation{stroke:var(--bad);stroke-width:2;fill:none}
+svg .violation{fill:var(--bad);stroke:var(--ground);stroke-width:1}
+svg .cross{stroke:var(--bad);stroke-width:2;fill:none}
 svg .h0{fill:var(--heat-0)}svg .h1{fill:var(--heat-1)}svg .h2{fill:var(--heat-2)}
 svg .h3{fill:var(--heat-3)}svg .h4{fill:var(--heat-4)}svg .h5{fill:var(--heat-5)}
 svg .h6{fill:var(--heat-6)}svg .h7{fill:var(--heat-7)}

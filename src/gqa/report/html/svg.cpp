@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gqa/report/html/table.hpp"
 
 namespace gqa::html {
@@ -29,7 +31,11 @@ Markup svg(const Drawing& d) {
 }
 
 Markup figure_of(const Drawing& drawing, const Markup& caption) {
-  return element("figure", scrolled(drawing.title, svg(drawing)) + element("figcaption", caption));
+  return element(
+      "figure",
+      Attributes{{"style", fmt::format("width:{:.6g}px", std::max(drawing.width, 320.0))}},
+      scrolled(drawing.title, svg(drawing)) +
+          (caption.is_empty() ? Markup() : element("figcaption", caption)));
 }
 
 Markup rectangle(double x, double y, double width, double height, std::string_view css_class) {

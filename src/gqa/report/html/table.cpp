@@ -2,14 +2,23 @@
 
 namespace gqa::html {
 
+namespace {
+
+Attributes attributes_of(const Column& column) {
+  if (column.kind == ColumnKind::number) return {{"class", "number"}};
+  if (column.kind == ColumnKind::prose) return {{"class", "prose"}};
+  return {};
+}
+
+}  // namespace
+
 Table::Table(std::string caption, std::vector<Column> columns)
     : caption_(std::move(caption)), columns_(std::move(columns)) {}
 
 void Table::add_row(const std::vector<Markup>& cells, std::string_view css_class) {
   Markup row;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    Attributes attributes;
-    if (columns_[i].is_number) attributes.push_back({"class", "number"});
+    Attributes attributes = attributes_of(columns_[i]);
     if (i == 0) attributes.push_back({"scope", "row"});
     row += element(i == 0 ? "th" : "td", attributes, cells[i]);
   }
@@ -19,8 +28,8 @@ void Table::add_row(const std::vector<Markup>& cells, std::string_view css_class
 Markup Table::markup() const {
   Markup headings;
   for (const Column& column : columns_) {
-    Attributes attributes{{"scope", "col"}};
-    if (column.is_number) attributes.push_back({"class", "number"});
+    Attributes attributes = attributes_of(column);
+    attributes.push_back({"scope", "col"});
     headings += element("th", attributes, text(column.heading));
   }
   const Markup content = element("caption", caption_) + element("thead", element("tr", headings)) +

@@ -8,9 +8,13 @@
 
 namespace gqa::html {
 
+/// What a column holds: numbers stand at the right, in figures of one width; prose keeps a width
+/// that can be read on narrow screens.
+enum class ColumnKind { plain, number, prose };
+
 struct Column {
   std::string heading;
-  bool is_number = false;  ///< set at the right, in figures of one width
+  ColumnKind kind = ColumnKind::plain;
 };
 
 /// A table under construction. The first column's cells are the headers of their rows.

@@ -87,7 +87,7 @@ Markup draw(const Panel& panel) {
   if (panel.with_differences) {
     const bool extra = std::ranges::count(picture.is_extra, 1) > 0;
     const bool missing = std::ranges::count(picture.is_missing, 1) > 0;
-    caption += text(!extra && !missing ? ": as declared" : "");
+
     caption += text(extra ? ": + marks keys that should not be seen" : "");
     caption += text(missing ? std::string(extra ? ", " : ": ") +
                                   "\u2212 keys that should be seen and are not"
@@ -102,7 +102,9 @@ Markup visible_keys_picture(const std::string& id, const VisibleKeysPicture& key
                             const std::string& found_by) {
   if (keys.declared.empty()) return {};
   Markup panels = draw({id + "-declared", "Declared", keys, keys.declared, false});
-  if (!keys.found.empty()) {
+  const bool differs =
+      std::ranges::count(keys.is_extra, 1) > 0 || std::ranges::count(keys.is_missing, 1) > 0;
+  if (differs) {
     panels += draw({id + "-found", fmt::format("Found ({})", found_by), keys, keys.found, true});
   }
   std::string words = fmt::format("Query rows down, keys across, of batch entry {}, query head {}",
@@ -112,6 +114,7 @@ Markup visible_keys_picture(const std::string& id, const VisibleKeysPicture& key
                          counted(keys.rows_per_cell, "row"), counted(keys.keys_per_cell, "key"),
                          keys.every_row ? "" : " (of which some rows were asked)");
   }
+  if (!keys.found.empty() && !differs) words += "; the output sees the same";
   return element("p", "quiet", text(words + ".")) + element("div", "pictures", panels);
 }
 
