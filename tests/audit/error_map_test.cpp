@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 
+#include "filter_problems.hpp"
+#include "gqa/audit/audit.hpp"
 #include "gqa/audit/tally_record.hpp"
 #include "random_tally.hpp"
 #include "support/errors.hpp"
@@ -35,6 +38,18 @@ AuditTally mapped_tally(test::Random& random, std::int64_t elements) {
 
 bool same(const ErrorMap& a, const ErrorMap& b) {
   return a.largest == b.largest && a.violations == b.violations && a.histogram == b.histogram;
+}
+
+AttentionProblem random_problem(std::uint64_t seed) {
+  gqa_test::Random random(static_cast<unsigned>(seed));
+  gqa_test::RandomProblem drawn(random);
+  const Dimensions d = make_problem(drawn.tensors, drawn.contract).dimensions;
+  const std::int64_t count = d.batch * d.q_heads * d.queries * d.value_size;
+  drawn.tensors.output = gqa_test::tensor_of(
+      {d.batch, d.q_heads, d.queries, d.value_size},
+      gqa_test::draw(random, gqa_test::Draw::normal, static_cast<std::size_t>(count)),
+      ElementType::binary32);
+  return make_problem(drawn.tensors, drawn.contract);
 }
 
 std::string refusal(const json& record) {
@@ -145,4 +160,36 @@ TEST_CASE("error map: a damaged record is refused at its field") {
   CHECK(refusal(negative) == "tally.record at map_largest");
   negative["map_largest"] = json::array({{0, "7ff8000000000000"}});
   CHECK(refusal(negative) == "tally.record at map_largest");
+}
+
+TEST_CASE("error map: an audit maps every element, with the filter and without") {
+  for (const std::uint64_t seed : test::seeds(20)) {
+    CAPTURE(seed);
+    const AttentionProblem problem = random_problem(seed);
+    AuditOptions options;
+    options.tolerance = UlpTolerance{8};
+    CHECK_FALSE(audit(problem, options).tally.error_map.is_kept());
+    options.map_errors = true;
+    for (const bool use_filter : {true, false}) {
+      CAPTURE(use_filter);
+      options.use_filter = use_filter;
+      const AuditTally tally = audit(problem, options).tally;
+      const ErrorMap& map = tally.error_map;
+      CHECK(map.rows == problem.dimensions.queries);
+      std::int64_t measured = 0;
+      for (const std::int64_t count : map.histogram) measured += count;
+      CHECK(measured == tally.measured);
+      std::int64_t violations = 0;
+      for (const std::int64_t count : map.violations) violations += count;
+      CHECK(violations == tally.violations);
+      const double largest = *std::ranges::max_element(map.largest);
+      CHECK(std::max(largest, 0.0) == tally.max_ulp_error.upper);
+      for (const WorstElement& worst : tally.worst) {
+        const auto head = worst.index[0] * problem.dimensions.q_heads + worst.index[1];
+        const std::size_t cell = map.cell(head, worst.index[2]);
+        CHECK(map.largest[cell] >= worst.ulp_error.upper);
+        if (worst.within.certainly_not()) CHECK(map.violations[cell] > 0);
+      }
+    }
+  }
 }

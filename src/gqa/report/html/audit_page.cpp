@@ -79,7 +79,8 @@ std::int64_t violations_of(const AuditCase& entry) {
 // A model by its name, as the column has little room.
 std::string tolerance_text(const AuditCase& entry) {
   const auto* model = std::get_if<ModelTolerance>(&entry.tolerance);
-  return model != nullptr ? fmt::format("model {}", model->model->name) : describe(entry.tolerance);
+  return model != nullptr ? fmt::format("model\u00A0{}", model->model->name)
+                          : describe(entry.tolerance);
 }
 
 Markup diagnosis_cell(const AuditCase& entry) {
@@ -151,18 +152,17 @@ std::vector<std::pair<std::string, NamedGroup>> groups_of(const std::vector<Audi
 Markup fault_table(const std::vector<AuditCase>& cases) {
   Table table("Named faults and how many cases they explain",
               {{"Fault"},
-               {"What it does, and its wrong formula", ColumnKind::prose},
-               {"Cases", ColumnKind::number}});
+               {"Cases", ColumnKind::number},
+               {"What it does, and its wrong formula", ColumnKind::prose}});
   for (const auto& [name, group] : groups_of(cases)) {
     Markup names;
     Markup meanings;
     for (const Fault& fault : group.explanation->faults) {
-      if (!names.is_empty()) names += element("span", "plus", text(" + "));
-      names += code(fault.describe());
+      names += element("div", (names.is_empty() ? Markup() : text("+ ")) + code(fault.describe()));
       meanings += element("div", text(sentence(fault.kind->sentence))) +
                   element("span", "formula", text(fault.kind->formula));
     }
-    table.add_row({names, meanings, text(grouped(static_cast<std::int64_t>(group.cases.size())))});
+    table.add_row({names, text(grouped(static_cast<std::int64_t>(group.cases.size()))), meanings});
   }
   return table.is_empty() ? Markup() : table.markup();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gqa/report/html/heat_grid.hpp"
 #include "gqa/report/html/number_text.hpp"
 #include "gqa/report/html/pictures.hpp"
 #include "gqa/report/html/svg.hpp"
@@ -12,82 +13,7 @@ namespace gqa::html {
 namespace {
 
 constexpr std::int64_t most_columns = 64;
-constexpr std::int64_t most_lines = 64;
 constexpr std::int64_t most_tips = 600;
-constexpr int shades = 8;
-
-// A part of the map, perhaps coarser.
-struct Grid {
-  std::int64_t lines = 0;
-  std::int64_t columns = 0;
-  std::int64_t heads_per_line = 1;
-  std::int64_t first_row = 0;
-  std::int64_t rows = 0;
-  std::int64_t rows_per_column = 1;
-  std::vector<double> largest;
-  std::vector<std::int64_t> violations;
-};
-
-std::int64_t ceiling(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-
-// Cells of row blocks [begin, end) of the map, `step` blocks to a column.
-Grid grid_of(const ErrorMap& map, std::int64_t begin, std::int64_t end, std::int64_t step) {
-  Grid grid;
-  const std::int64_t heads_step = ceiling(map.head_cells(), most_lines);
-  grid.lines = ceiling(map.head_cells(), heads_step);
-  grid.columns = ceiling(end - begin, step);
-  grid.heads_per_line = map.heads_per_cell * heads_step;
-  grid.first_row = begin * map.rows_per_cell;
-  grid.rows = std::min(map.rows, end * map.rows_per_cell) - grid.first_row;
-  grid.rows_per_column = map.rows_per_cell * step;
-  const auto cells = static_cast<std::size_t>(grid.lines * grid.columns);
-  grid.largest.assign(cells, ErrorMap::not_measured);
-  grid.violations.assign(cells, 0);
-  for (std::int64_t head = 0; head < map.head_cells(); ++head) {
-    for (std::int64_t block = begin; block < end; ++block) {
-      const auto from = static_cast<std::size_t>(head * map.row_cells() + block);
-      const auto to =
-          static_cast<std::size_t>(head / heads_step * grid.columns + (block - begin) / step);
-      grid.largest[to] = std::max(grid.largest[to], map.largest[from]);
-      grid.violations[to] += map.violations[from];
-    }
-  }
-  return grid;
-}
-
-// Shades of powers of two of ulp, the same for the map and its enlargements.
-class Scale {
- public:
-  explicit Scale(const ErrorMap& map) {
-    int lowest = static_cast<int>(ErrorMap::buckets);
-    int highest = -1;
-    for (const double error : map.largest) {
-      if (error < 0) continue;
-      const int bucket = std::max(least_, static_cast<int>(ErrorMap::bucket_of(error)));
-      lowest = std::min(lowest, bucket);
-      highest = std::max(highest, bucket);
-    }
-    top_ = std::max(highest, least_);
-    step_ = std::max(1, (top_ - std::min(lowest, top_) + shades - 1) / (shades - 1));
-  }
-  int shade(double error) const {
-    const int below = top_ - std::max(least_, static_cast<int>(ErrorMap::bucket_of(error)));
-    return std::max(0, shades - 1 - below / step_);
-  }
-  // The largest error of a shade.
-  double end(int shade) const { return end_of(top_ - (shades - 1 - shade) * step_); }
-  bool is_used(int shade) const { return top_ - (shades - 1 - shade) * step_ > least_ - step_; }
-
- private:
-  static double end_of(int bucket) {
-    return ErrorMap::bucket_end(static_cast<std::size_t>(std::max(bucket, 0)));
-  }
-  int least_ = static_cast<int>(ErrorMap::bucket_of(0.25));  // below that all are alike
-  int top_ = 1;
-  int step_ = 1;
-};
 
 std::string end_text(double end) {
   if (end == 0) return "0";
@@ -113,9 +39,9 @@ struct Frame {
   double cell_height = 0;
 };
 
-Markup axes(const Grid& grid, const Frame& frame, std::int64_t q_heads) {
+Markup axes(const HeatGrid& grid, const Frame& frame, std::int64_t q_heads) {
   Markup content;
-  const std::int64_t every_line = ceiling(grid.lines, 32);
+  const std::int64_t every_line = (grid.lines + 31) / 32;
   for (std::int64_t line_index = 0; line_index < grid.lines; line_index += every_line) {
     content += label(frame.left - 8,
                      frame.top + (static_cast<double>(line_index) + 0.5) * frame.cell_height + 4,
@@ -149,53 +75,64 @@ class Corners {
   std::string path_;
 };
 
-Markup cell_markup(const Grid& grid, const Frame& frame, const Scale& scale, std::int64_t q_heads) {
-  const bool tips = grid.lines * grid.columns <= most_tips;
-  std::vector<Cells> of_shade(shades);
-  Cells not_audited;
-  Markup content;
-  Corners marks;
-  for (std::int64_t l = 0; l < grid.lines; ++l) {
-    for (std::int64_t c = 0; c < grid.columns; ++c) {
-      const auto i = static_cast<std::size_t>(l * grid.columns + c);
-      const double x = frame.left + static_cast<double>(c) * frame.cell_width;
-      const double y = frame.top + static_cast<double>(l) * frame.cell_height;
-      const double w = frame.cell_width - 1;
-      const double h = frame.cell_height - 1;
-      const bool known = grid.largest[i] >= 0;
-      const int shade = known ? scale.shade(grid.largest[i]) : 0;
-      if (!known && grid.violations[i] == 0) {
-        not_audited.add(x + 0.5, y + 0.5, w - 1, h - 1);
-        continue;
-      }
-      if (tips) {
-        const std::int64_t row = grid.first_row + c * grid.rows_per_column;
-        content += rectangle(
-            x, y, w, h, fmt::format("h{}", shade),
-            fmt::format(
-                "{}, {}: {}{}",
-                head_label(l * grid.heads_per_line, q_heads, grid.heads_per_line > 1),
-                range_text(row, std::min(grid.rows_per_column, grid.first_row + grid.rows - row),
-                           "row", "rows"),
-                known ? figure(grid.largest[i]) + " ulp" : "no number",
-                grid.violations[i] > 0
-                    ? fmt::format(", {}", counted(grid.violations[i], "violation"))
-                    : ""));
-      } else {
-        of_shade[static_cast<std::size_t>(shade)].add(x, y, w, h);
-      }
-      if (grid.violations[i] > 0) {
-        marks.add(x + w, y, std::min({7.0, w, h}));
-      }
-    }
-  }
-  for (int shade = 0; shade < shades; ++shade) {
-    content += of_shade[static_cast<std::size_t>(shade)].markup(fmt::format("h{}", shade));
-  }
-  return not_audited.markup("hidden") + content + marks.markup();
-}
+// The cells of a grid: with texts to hover for where they are few, by shade where they are many.
+class CellWriter {
+ public:
+  CellWriter(const HeatGrid& grid, const Frame& frame, const HeatScale& scale, std::int64_t q_heads)
+      : grid_(grid), frame_(frame), scale_(scale), q_heads_(q_heads) {}
 
-Markup legend(const Scale& scale, double y, bool violated, bool gaps, double& width) {
+  Markup write() {
+    for (std::int64_t l = 0; l < grid_.lines; ++l) {
+      for (std::int64_t c = 0; c < grid_.columns; ++c) add(l, c);
+    }
+    for (int shade = 0; shade < HeatScale::shades; ++shade) {
+      content_ += of_shade_[static_cast<std::size_t>(shade)].markup(fmt::format("h{}", shade));
+    }
+    return not_audited_.markup("hidden") + content_ + marks_.markup();
+  }
+
+ private:
+  void add(std::int64_t l, std::int64_t c) {
+    const auto i = static_cast<std::size_t>(l * grid_.columns + c);
+    const double x = frame_.left + static_cast<double>(c) * frame_.cell_width;
+    const double y = frame_.top + static_cast<double>(l) * frame_.cell_height;
+    const double w = frame_.cell_width - 1;
+    const double h = frame_.cell_height - 1;
+    const bool known = grid_.largest[i] >= 0;
+    if (!known && grid_.violations[i] == 0) {
+      not_audited_.add(x + 0.5, y + 0.5, w - 1, h - 1);
+      return;
+    }
+    const int shade = known ? scale_.shade(grid_.largest[i]) : 0;
+    if (grid_.lines * grid_.columns <= most_tips) {
+      content_ += rectangle(x, y, w, h, fmt::format("h{}", shade), tip(l, c, i));
+    } else {
+      of_shade_[static_cast<std::size_t>(shade)].add(x, y, w, h);
+    }
+    if (grid_.violations[i] > 0) marks_.add(x + w, y, std::min({7.0, w, h}));
+  }
+
+  std::string tip(std::int64_t l, std::int64_t c, std::size_t i) const {
+    const std::int64_t row = grid_.first_row + c * grid_.rows_per_column;
+    const std::int64_t rows = std::min(grid_.rows_per_column, grid_.first_row + grid_.rows - row);
+    const double error = grid_.largest[i];
+    return fmt::format(
+        "{}, {}: {}{}", head_label(l * grid_.heads_per_line, q_heads_, grid_.heads_per_line > 1),
+        range_text(row, rows, "row", "rows"), error >= 0 ? figure(error) + " ulp" : "no number",
+        grid_.violations[i] > 0 ? ", " + counted(grid_.violations[i], "violation") : "");
+  }
+
+  const HeatGrid& grid_;
+  const Frame& frame_;
+  const HeatScale& scale_;
+  std::int64_t q_heads_;
+  std::vector<Cells> of_shade_{HeatScale::shades};
+  Cells not_audited_;
+  Markup content_;
+  Corners marks_;
+};
+
+Markup legend(const HeatScale& scale, double y, bool violated, bool gaps, double& width) {
   Markup content;
   double x = 0;
   const auto entry = [&](const std::string& css_class, const std::string& words) {
@@ -203,7 +140,7 @@ Markup legend(const Scale& scale, double y, bool violated, bool gaps, double& wi
     content += label(x + 18, y + 11, words, "start", "quiet");
     x += 32 + 6.4 * static_cast<double>(std::min<std::size_t>(words.size(), 14));
   };
-  for (int shade = 0; shade < shades; ++shade) {
+  for (int shade = 0; shade < HeatScale::shades; ++shade) {
     if (scale.is_used(shade)) entry(fmt::format("h{}", shade), end_text(scale.end(shade)));
   }
   if (gaps) entry("hidden", "not measured");
@@ -217,29 +154,13 @@ Markup legend(const Scale& scale, double y, bool violated, bool gaps, double& wi
   return content;
 }
 
-struct Summary {
-  std::int64_t violated = 0;
-  bool gaps = false;
-  double largest = 0;
-};
-
-Summary summary_of(const Grid& grid) {
-  Summary summary;
-  for (std::size_t i = 0; i < grid.largest.size(); ++i) {
-    if (grid.violations[i] > 0) ++summary.violated;
-    summary.gaps = summary.gaps || (grid.largest[i] < 0 && grid.violations[i] == 0);
-    summary.largest = std::max(summary.largest, grid.largest[i]);
-  }
-  return summary;
-}
-
-Drawing drawing_of(const std::string& id, const Grid& grid, const Scale& scale,
+Drawing drawing_of(const std::string& id, const HeatGrid& grid, const HeatScale& scale,
                    std::int64_t q_heads) {
   Frame frame;
   frame.cell_width =
       std::clamp(760.0 / static_cast<double>(std::max<std::int64_t>(1, grid.columns)), 9.0, 30.0);
   frame.cell_height = grid.lines <= 24 ? 18 : 10;
-  const Summary summary = summary_of(grid);
+  const HeatSummary summary = summary_of(grid);
   Drawing drawing;
   drawing.id = id;
   drawing.title = fmt::format("Largest certified error in ulp, by head and {}",
@@ -254,19 +175,19 @@ Drawing drawing_of(const std::string& id, const Grid& grid, const Scale& scale,
       std::max(frame.left + static_cast<double>(grid.columns) * frame.cell_width + 16, 300.0);
   const double bottom = frame.top + static_cast<double>(grid.lines) * frame.cell_height;
   drawing.height = bottom + 36;
-  drawing.content = axes(grid, frame, q_heads) + cell_markup(grid, frame, scale, q_heads) +
+  drawing.content = axes(grid, frame, q_heads) + CellWriter(grid, frame, scale, q_heads).write() +
                     legend(scale, bottom + 14, summary.violated > 0, summary.gaps, drawing.width);
   return drawing;
 }
 
 // The blocks behind a coarse picture, some at a time.
-Markup enlargements(const std::string& id, const ErrorMap& map, const Scale& scale,
+Markup enlargements(const std::string& id, const ErrorMap& map, const HeatScale& scale,
                     std::int64_t q_heads) {
   Markup content;
   for (std::int64_t begin = 0; begin < map.row_cells(); begin += most_columns) {
     const std::int64_t end = std::min(map.row_cells(), begin + most_columns);
-    const Grid grid = grid_of(map, begin, end, 1);
-    const Summary summary = summary_of(grid);
+    const HeatGrid grid = heat_grid(map, begin, end, 1);
+    const HeatSummary summary = summary_of(grid);
     const std::string part = fmt::format("{}-zoom{}", id, begin / most_columns);
     content += foldable(
         part,
@@ -283,9 +204,9 @@ Markup enlargements(const std::string& id, const ErrorMap& map, const Scale& sca
 
 Markup heat_map_picture(const std::string& id, const ErrorMap& map, std::int64_t q_heads) {
   if (!map.is_kept() || q_heads <= 0) return {};
-  const Scale scale(map);
-  const std::int64_t step = ceiling(map.row_cells(), most_columns);
-  const Grid grid = grid_of(map, 0, map.row_cells(), step);
+  const HeatScale scale(map);
+  const std::int64_t step = (map.row_cells() + most_columns - 1) / most_columns;
+  const HeatGrid grid = heat_grid(map, 0, map.row_cells(), step);
   Markup caption = text(fmt::format(
       "Largest certified error in ulp: query heads down (b: batch entry, h: head), query rows "
       "across{}.",

@@ -85,7 +85,7 @@ details[open]>summary{border-bottom:1px solid var(--line)}
 .fault{border-left:.25rem solid var(--bad);padding:.15rem 0 .15rem 1rem;margin:.9rem 0}
 .fault p{margin:.15rem 0}
 .fault .slug{font-weight:650}
-.plus{color:var(--quiet)}
+
 td .formula{margin:.15rem 0 .35rem}
 .formula{background:var(--panel);padding:.35rem .6rem;border-radius:.25rem;display:inline-block;
 overflow-wrap:anywhere}
