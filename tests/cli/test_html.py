@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import unittest
 from pathlib import Path
 
 import safetensors_file
@@ -214,6 +215,23 @@ class OtherPages(HtmlTest):
         self.run_program("probe", "write", probes, status=HOLDS)
         page = self.page("probe", "check", probes, status=UNDECIDED)
         self.assertEqual(page.verdict(), "Undecided")
+
+
+@unittest.skipUnless("GQAVERIFY_KERNELS_DIR" in os.environ, "no kernels were built")
+class KernelPages(HtmlTest):
+    KERNEL = ["--kernel", Path(os.environ.get("GQAVERIFY_KERNELS_DIR", "")) / "faulty_kernel.so"]
+
+    def test_identify_has_a_part_for_every_type_and_draws_what_differs(self):
+        page = self.page("identify", *self.KERNEL, "--kernel-options", "window.one_wide", status=WRONG)
+        self.assertEqual(page.verdict(), "Fail")
+        self.assertIn("the window is one key too wide", page.text())
+        self.assertIn("+ marks keys that should not be seen", page.text())
+        self.assertGreater(len([s for s in page.sections() if s.endswith("-rules")]), 1)
+
+    def test_a_live_kernel_is_audited_on_generated_problems(self):
+        flags = [*self.KERNEL, "--type", "binary32", "--problems", "4"]
+        page = self.page("audit", *flags, status=HOLDS)
+        self.assertIn("4 of 4 cases passed.", page.text())
 
 
 class Usage(CommandLine):

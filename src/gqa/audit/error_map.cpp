@@ -17,9 +17,8 @@ ErrorMap::ErrorMap(std::int64_t batch_heads, std::int64_t query_rows)
   violations.assign(count, 0);
 }
 
-void ErrorMap::add_error(std::int64_t batch_head, std::int64_t row, double ulp_error_upper) {
-  if (!is_kept()) return;
-  double& known = largest[cell(batch_head, row)];
+void ErrorMap::join(std::size_t in_cell, double ulp_error_upper) {
+  double& known = largest[in_cell];
   known = std::max(known, ulp_error_upper);
   ++histogram[bucket_of(ulp_error_upper)];
 }

@@ -41,7 +41,9 @@ struct ErrorMap {
                                     row / rows_per_cell);
   }
   /// Joins an element whose error is at most `ulp_error_upper`.
-  void add_error(std::int64_t batch_head, std::int64_t row, double ulp_error_upper);
+  void add_error(std::int64_t batch_head, std::int64_t row, double ulp_error_upper) {
+    if (is_kept()) join(cell(batch_head, row), ulp_error_upper);
+  }
   void add_violation(std::int64_t batch_head, std::int64_t row) {
     if (is_kept()) ++violations[cell(batch_head, row)];
   }
@@ -54,6 +56,7 @@ struct ErrorMap {
   static double bucket_end(std::size_t bucket);
 
  private:
+  void join(std::size_t in_cell, double ulp_error_upper);
   static std::int64_t cells(std::int64_t extent, std::int64_t per_cell) {
     return (extent + per_cell - 1) / per_cell;
   }

@@ -42,6 +42,13 @@ struct SharedParts {
       if (prefix + suffix >= entry.path.size()) prefix = suffix = 0;
     }
   }
+  // " in NAME": the last folder that all paths have in common.
+  std::string folder(const std::string& path) const {
+    if (prefix < 2) return "";
+    const std::size_t before = path.rfind('/', prefix - 2);
+    const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+    return " in " + path.substr(begin, prefix - 1 - begin);
+  }
   std::string of(const std::string& path) const {
     return path.substr(prefix, path.size() - prefix - suffix);
   }
@@ -262,6 +269,7 @@ std::string audit_html(const std::vector<AuditCase>& cases) {
   page.summary = summary_of(cases);
   if (!cases.empty()) {
     const SharedParts shared(cases);
+    page.title += shared.folder(cases.front().path);
     const Markup faults = fault_table(cases);
     if (!faults.is_empty()) page.sections.push_back({"faults", "What is wrong", faults});
     page.sections.push_back({"cases", "All cases", case_table(cases, shared)});
