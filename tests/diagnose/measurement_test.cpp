@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstring>
+
 #include "diagnose/live_case.hpp"
 #include "gqa/diagnose/explanation_search.hpp"
 
@@ -15,6 +17,18 @@ Contract with_map(std::vector<std::int64_t> map) {
   Contract contract;
   contract.head_map = {HeadMapKind::explicit_list, std::move(map)};
   return contract;
+}
+
+/// A right output times a factor that no contract has.
+DiagnosisCase multiplied_by(float factor) {
+  ProblemTensors tensors = test::normal_problem({});
+  auto output = std::make_shared<TypedTensor>(*test::computed(tensors, {}));
+  std::vector<float> numbers(output->bytes.size() / sizeof(float));
+  std::memcpy(numbers.data(), output->bytes.data(), output->bytes.size());
+  for (float& number : numbers) number *= factor;
+  std::memcpy(output->bytes.data(), numbers.data(), output->bytes.size());
+  tensors.output = output;
+  return make_diagnosis_case(tensors, {}, ModelTolerance{&f32_model});
 }
 
 std::vector<RowPlace> all_places(const DiagnosisCase& problem) {
@@ -69,6 +83,22 @@ TEST_CASE("measurement: an odd scale is read off, to about the precision of the 
     CHECK(*found == doctest::Approx(scale.get_d()).epsilon(1e-4));
     CHECK(only_fault(problem).starts_with("scale.other ("));
   }
+}
+
+TEST_CASE("measurement: an output that is a multiple of the right one is named with its factor") {
+  for (const float factor : {0.5F, 2.0F, -1.0F, 0.70710678F, 1.41421356F, 0.3F}) {
+    CAPTURE(factor);
+    const DiagnosisCase problem = multiplied_by(factor);
+    const auto found = fitting_output_factor(problem, all_places(problem));
+    REQUIRE(found.has_value());
+    CHECK(*found == doctest::Approx(factor).epsilon(1e-6));
+    CHECK(only_fault(problem).starts_with("scale.output ("));
+  }
+  // Two heads swapped are no multiple, and a right output needs no factor.
+  const DiagnosisCase swapped = misdeclared(test::normal_problem({}), with_map({1, 0, 0, 1}), {});
+  CHECK_FALSE(fitting_output_factor(swapped, all_places(swapped)).has_value());
+  const DiagnosisCase right = misdeclared(test::normal_problem({}), {}, {});
+  CHECK_FALSE(fitting_output_factor(right, all_places(right)).has_value());
 }
 
 TEST_CASE("measurement: no scale fits what a wrong head map computed") {

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "gqa/audit/tolerance.hpp"
+#include "gqa/audit/vector_decision.hpp"
 #include "gqa/num/float_format.hpp"
 #include "gqa/num/uncertain.hpp"
 
@@ -98,6 +99,8 @@ class StatedTolerance {
                      ulps_.lower * ulps.lower),
         rounded_up(absolute_.upper + relative_.upper * magnitude.upper + ulps_.upper * ulps.upper)};
   }
+  /// The lower ends, for all elements of a row at once.
+  StatedAllowance sure_allowance() const { return {absolute_.lower, relative_.lower, ulps_.lower}; }
 
  private:
   Interval absolute_;

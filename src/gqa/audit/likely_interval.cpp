@@ -102,24 +102,20 @@ double LikelyInterval::upper(std::int64_t column, double radius) const {
          underflow_allowance(n, largest);
 }
 
-bool LikelyInterval::surely_explains(double error, std::int64_t column, double radius) const {
-  const double sum = tile_.squares(row_, column);
-  const double squares = sum - (tile_.squares_relative * sum + tile_.squares_absolute);
-  const double o = std::abs(tile_.output(row_, column)) + radius;
-  const double spread = std::max(0.0, squares / 2 - square(o * b_));
-  const double deviation = context_.model.lambda * (1 - margin);
-  // Negative squares explain nothing, nor does what is not finite.
-  const double explained =
-      square(deviation) * (per_square_ * squares + least_sigma2_ * spread) * (1 - margin);
-  return square(error) <= explained && explained < std::numeric_limits<double>::infinity() &&
-         error >= 0x1p-500;
+std::optional<LikelyAllowance> LikelyInterval::allowance() const {
+  if (!usable_) return std::nullopt;
+  const double deviation = square(context_.model.lambda * (1 - margin)) * (1 - margin);
+  return LikelyAllowance{tile_.square_sums + row_ * tile_.stride,
+                         tile_.squares_relative,
+                         tile_.squares_absolute,
+                         deviation * per_square_,
+                         deviation * least_sigma2_,
+                         square(b_)};
 }
 
 Uncertain LikelyInterval::explains(const Interval& error, std::int64_t column,
                                    double radius) const {
   if (!usable_) return Uncertain::unknown();
-  // Nearly every element of a healthy output is answered by the first.
-  if (surely_explains(error.upper, column, radius)) return Uncertain::yes();
   if (error.upper <= lower(column, radius)) return Uncertain::yes();
   if (error.lower > upper(column, radius)) return Uncertain::no();
   return Uncertain::unknown();

@@ -6,6 +6,7 @@
 #include "gqa/audit/filter.hpp"
 #include "gqa/audit/interval_decision.hpp"
 #include "gqa/audit/precision_model.hpp"
+#include "gqa/audit/vector_decision.hpp"
 
 namespace gqa {
 
@@ -46,8 +47,9 @@ class LikelyInterval {
   /// error <= likely? Open where it depends on what the tile does not know.
   Uncertain explains(const Interval& error, std::int64_t column, double radius) const;
 
-  /// error <= lower()? At a price of ten operations: (a - |o| b)^2 >= a^2/2 - (o b)^2.
-  bool surely_explains(double error, std::int64_t column, double radius) const;
+  /// error <= lower()? for the whole row at a price of ten operations an element:
+  /// (a - |o| b)^2 >= a^2/2 - (o b)^2. nullopt: the sums are not accurate enough.
+  std::optional<LikelyAllowance> allowance() const;
 
   /// Bounds of likely for an element whose reference is known within `radius`.
   double lower(std::int64_t column, double radius) const;

@@ -22,13 +22,6 @@ void add(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
-void widen(Bounds& maximum, const Bounds& other) {
-  maximum.lower = std::max(maximum.lower, other.lower);
-  maximum.upper = std::max(maximum.upper, other.upper);
-}
-
-constexpr std::int64_t low_modulus = std::int64_t{1} << 32;
-
 }  // namespace
 
 AuditTally::AuditTally(std::int64_t batch, std::int64_t heads, std::int64_t rows,
@@ -36,18 +29,6 @@ AuditTally::AuditTally(std::int64_t batch, std::int64_t heads, std::int64_t rows
     : head_violations(static_cast<std::size_t>(batch * heads), 0),
       row_violations(static_cast<std::size_t>(rows), 0),
       column_violations(static_cast<std::size_t>(columns), 0) {}
-
-void AuditTally::add_errors(const Bounds& absolute_error, const Bounds& ulp_error,
-                            double midpoint) {
-  widen(max_absolute_error, absolute_error);
-  widen(max_ulp_error, ulp_error);
-  // Beyond 2^40 ulp a mean says nothing; the maximum still tells.
-  const auto units = std::llround(std::min(midpoint, 0x1p40) / ulp_unit);
-  ulp_sum_low += units % low_modulus;
-  ulp_sum_high += units / low_modulus + ulp_sum_low / low_modulus;
-  ulp_sum_low %= low_modulus;
-  ++measured;
-}
 
 void AuditTally::add_worst(const WorstElement& element) {
   if (worst.size() == worst_kept && !worse(element, worst.back())) return;
@@ -73,12 +54,10 @@ void AuditTally::merge(const AuditTally& other) {
   undecided += other.undecided;
   not_finite_references += other.not_finite_references;
   measured += other.measured;
-  widen(max_absolute_error, other.max_absolute_error);
-  widen(max_ulp_error, other.max_ulp_error);
+  max_absolute_error.raise_to(other.max_absolute_error);
+  max_ulp_error.raise_to(other.max_ulp_error);
   ulp_sum_high += other.ulp_sum_high;
-  ulp_sum_low += other.ulp_sum_low;
-  ulp_sum_high += ulp_sum_low / low_modulus;
-  ulp_sum_low %= low_modulus;
+  add_ulps(other.ulp_sum_low);
   for (const WorstElement& element : other.worst) add_worst(element);
   add(head_violations, other.head_violations);
   add(row_violations, other.row_violations);

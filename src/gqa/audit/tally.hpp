@@ -1,6 +1,7 @@
 // What an audit has seen so far; merging is associative and commutative.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -17,6 +18,12 @@ namespace gqa {
 struct Bounds {
   double lower = 0;
   double upper = 0;
+
+  /// Raises both ends to those of `other`: the range of the larger of the two numbers.
+  void raise_to(const Bounds& other) {
+    lower = std::max(lower, other.lower);
+    upper = std::max(upper, other.upper);
+  }
 };
 
 /// One element among the worst of an audit.
@@ -62,7 +69,22 @@ struct AuditTally {
 
   /// Joins one element's certified errors: maxima, and the mean through `midpoint`, the
   /// error in ulps at the middle of its range.
-  void add_errors(const Bounds& absolute_error, const Bounds& ulp_error, double midpoint);
+  void add_errors(const Bounds& absolute_error, const Bounds& ulp_error, double midpoint) {
+    add_errors(absolute_error, ulp_error, units_of(midpoint), 1);
+  }
+  /// Joins the maxima, and the sum of units_of(midpoint), of `count` elements.
+  void add_errors(const Bounds& absolute_error, const Bounds& ulp_error, std::int64_t units,
+                  std::int64_t count) {
+    max_absolute_error.raise_to(absolute_error);
+    max_ulp_error.raise_to(ulp_error);
+    add_ulps(units);
+    measured += count;
+  }
+  /// An error in ulps as an integer of ulp_unit, rounded. Beyond 2^40 ulp (or NaN) a mean says
+  /// nothing; the maximum still tells.
+  static std::int64_t units_of(double ulps) {
+    return static_cast<std::int64_t>(std::min(0x1p40, ulps) / ulp_unit + 0.5);
+  }
   /// Would an element within tolerance and this certified error be among the worst?
   bool may_be_worst(double ulp_error_upper) const {
     return ulp_error_upper > 0 &&
@@ -74,6 +96,15 @@ struct AuditTally {
   void add_violation(std::int64_t batch_head, std::int64_t row, std::int64_t column);
   void merge(const AuditTally& other);
   double mean_ulp() const;
+
+ private:
+  // Adds non-negative units to the sum of ulp errors.
+  void add_ulps(std::int64_t units) {
+    constexpr int low_bits = 32;
+    ulp_sum_low += units;
+    ulp_sum_high += ulp_sum_low >> low_bits;
+    ulp_sum_low &= (std::int64_t{1} << low_bits) - 1;
+  }
 };
 
 }  // namespace gqa

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gqa/audit/vector_decision.hpp"
+#include "gqa/audit/vector_exp.hpp"
+
 namespace gqa {
 
 std::shared_ptr<const RowAuditor> RowAuditors::of(std::int64_t batch, std::int64_t kv_head) {
@@ -15,6 +18,18 @@ std::shared_ptr<const RowAuditor> RowAuditors::of(std::int64_t batch, std::int64
   }
   return latest_;
 }
+
+namespace {
+
+Bounds in_ulps(const Interval& error, const Interval& ulps) {
+  if (ulps.lower != ulps.upper || ulps.upper < 0x1p-1000) {
+    return {rounded_down(error.lower / ulps.upper), rounded_up(error.upper / ulps.lower)};
+  }
+  const double per_ulp = 1 / ulps.upper;
+  return {rounded_down(error.lower * per_ulp), rounded_up(error.upper * per_ulp)};
+}
+
+}  // namespace
 
 // One element of a tile against its reference.
 struct TileAuditor::Element {
@@ -38,7 +53,8 @@ struct TileAuditor::OpenRow {
 struct TileAuditor::Work {
   const FilterTile& tile;
   AuditTally& tally;
-  std::vector<double> outputs;                  // of the current row
+  std::vector<double> outputs;                  // of the current row, padded for vectors
+  std::vector<double> sure_errors;              // of the current row: surely_within's ulp_errors
   std::optional<LikelyInterval> likely;         // of the current row
   std::vector<OpenRow> open_rows;               // waiting for more
   std::unique_ptr<RoundingRows> rounding_rows;  // made when first needed
@@ -64,8 +80,10 @@ TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& op
 }
 
 void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
-  Work work{tile, tally, {}, {}, {}, {}, {}};
-  work.outputs.resize(static_cast<std::size_t>(problem_.dimensions.value_size));
+  Work work{tile, tally, {}, {}, {}, {}, {}, {}};
+  const auto columns = static_cast<std::size_t>(problem_.dimensions.value_size);
+  work.outputs.resize((columns + vector_padding - 1) / vector_padding * vector_padding);
+  work.sure_errors.resize(work.outputs.size());
   for (std::size_t r = 0; r < tile.rows.size(); ++r) {
     const FilterRow& row = tile.rows[r];
     if (row.open || row.visible == 0) {
@@ -82,18 +100,34 @@ void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
   decide_open_rows(work);
 }
 
-namespace {
-
-// error / ulps, which are powers of two: as a rule one division.
-Bounds in_ulps(const Interval& error, const Interval& ulps) {
-  if (ulps.lower != ulps.upper || ulps.upper < 0x1p-1000) {
-    return {rounded_down(error.lower / ulps.upper), rounded_up(error.upper / ulps.lower)};
+// All that vectors can tell of a row: what is surely within is counted, and marked.
+void TileAuditor::settle_sure_elements(std::size_t r, Work& work) const {
+  const FilterTile& tile = work.tile;
+  const RowElements row{work.outputs.data(),        tile.values + r * tile.stride,
+                        tile.column_maximum.data(), static_cast<std::size_t>(tile.columns),
+                        tile.rows[r].relative,      tile.rows[r].underflow};
+  const FloatFormat& format = problem_.output->format();
+  SureElements sure;
+  if (row.columns > most_columns) {
+    std::ranges::fill(work.sure_errors, not_sure);
+  } else if (stated_) {
+    sure = surely_within(row, format, stated_->sure_allowance(), work.sure_errors.data());
+  } else if (const auto allowance = work.likely->allowance()) {
+    sure = surely_within(row, format, *allowance, work.sure_errors.data());
+  } else {
+    std::ranges::fill(work.sure_errors, not_sure);
   }
-  const double per_ulp = 1 / ulps.upper;
-  return {rounded_down(error.lower * per_ulp), rounded_up(error.upper * per_ulp)};
+  AuditTally& tally = work.tally;
+  tally.elements += sure.count;
+  tally.decided_by_filter += sure.count;
+  tally.add_errors(sure.max_absolute_error, sure.max_ulp_error, sure.ulp_units, sure.count);
+  if (!tally.may_be_worst(sure.max_ulp_error.upper)) return;
+  for (std::int64_t c = 0; c < tile.columns; ++c) {
+    if (!tally.may_be_worst(work.sure_errors[static_cast<std::size_t>(c)])) continue;
+    const Element e = element(work, r, c);
+    tally.add_worst(worst_element(work, e, in_ulps(e.error, e.ulps), Uncertain::yes()));
+  }
 }
-
-}  // namespace
 
 inline TileAuditor::Element TileAuditor::element(const Work& work, std::size_t r,
                                                  std::int64_t column) const {
@@ -156,27 +190,35 @@ inline void TileAuditor::record(const Work& work, const Element& e,
   } else if (!tally.may_be_worst(ulp_error.upper)) {
     return;
   }
+  tally.add_worst(worst_element(work, e, ulp_error, decision.within));
+}
+
+WorstElement TileAuditor::worst_element(const Work& work, const Element& e, Bounds ulp_error,
+                                        Uncertain within) const {
+  const FilterRow& row = work.tile.rows[e.r];
   WorstElement worst;
   worst.index = {work.tile.batch, row.head, row.row, e.column};
   worst.output = e.output;
-  worst.within = decision.within;
+  worst.within = within;
   worst.absolute_error = {e.error.lower, e.error.upper};
   worst.ulp_error = ulp_error;
   constexpr double infinity = std::numeric_limits<double>::infinity();
   worst.reference = {std::nextafter(e.centre - e.radius, -infinity),
                      std::nextafter(e.centre + e.radius, infinity)};
-  tally.add_worst(worst);
+  return worst;
 }
 
 void TileAuditor::audit_row(std::size_t r, Work& work) {
   const FilterTile& tile = work.tile;
   const FilterRow& row = tile.rows[r];
   problem_.output->read_rows(tile.batch, row.head, row.row, row.row + 1, work.outputs.data(),
-                             work.outputs.size());
+                             static_cast<std::size_t>(tile.columns));
   work.open_columns.clear();
   if (likely_) work.likely.emplace(*likely_, tile, r, problem_.sink_of(row.head));
+  settle_sure_elements(r, work);
   std::vector<Element> open;
   for (std::int64_t c = 0; c < problem_.dimensions.value_size; ++c) {
+    if (work.sure_errors[static_cast<std::size_t>(c)] != not_sure) continue;
     const Element e = element(work, r, c);
     if (!std::isfinite(e.output) || e.ulps.upper > 2 * e.ulps.lower) {
       // So close to zero that an error in ulps would say nothing.

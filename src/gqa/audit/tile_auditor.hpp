@@ -46,11 +46,14 @@ class TileAuditor {
   struct OpenRow;
   struct Work;
   void audit_row(std::size_t r, Work& work);
+  void settle_sure_elements(std::size_t r, Work& work) const;
   void decide_open_rows(Work& work);
   Element element(const Work& work, std::size_t r, std::int64_t column) const;
   ElementDecision decide(const Work& work, const Element& element) const;
   ElementDecision decide(RoundingRows& rows, std::size_t k, const Element& element) const;
   void record(const Work& work, const Element& element, const ElementDecision& decision) const;
+  WorstElement worst_element(const Work& work, const Element& element, Bounds ulp_error,
+                             Uncertain within) const;
 
   const AttentionProblem& problem_;
   const AuditOptions& options_;

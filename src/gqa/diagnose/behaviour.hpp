@@ -95,8 +95,8 @@ struct Behaviour {
 
   // Scores.
   Ball scale;
-  bool score_scaled = true;    ///< false: scores are q.k, see output_factor
-  bool output_scaled = false;  ///< the output is multiplied by the scale
+  bool score_scaled = true;           ///< false: scores are q.k
+  std::optional<Ball> output_factor;  ///< the output is multiplied by it
   bool softcap_after_mask = false;
   std::optional<std::vector<Ball>> slopes;  ///< [B * Hq], or [Hq], or [documents * Hq]
 

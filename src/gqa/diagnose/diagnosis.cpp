@@ -66,6 +66,25 @@ std::vector<std::string> describe_unexplained(const DiagnosisCase& problem,
   return lines;
 }
 
+// Of several cases the first few wrong ones, by their number.
+std::vector<std::string> describe_unexplained(std::span<const DiagnosisCase> cases,
+                                              const std::vector<std::vector<RowPlace>>& wrong) {
+  if (cases.size() == 1) return describe_unexplained(cases[0], wrong[0]);
+  constexpr std::size_t described = 3;
+  std::vector<std::string> lines;
+  std::size_t count = 0;
+  for (std::size_t n = 0; n < cases.size(); ++n) {
+    if (wrong[n].empty() || ++count > described) continue;
+    for (const std::string& line : describe_unexplained(cases[n], wrong[n])) {
+      lines.push_back(fmt::format("case {} of {}: {}", n + 1, cases.size(), line));
+    }
+  }
+  if (count > described) {
+    lines.push_back(fmt::format("{} further cases have wrong rows", count - described));
+  }
+  return lines;
+}
+
 void name_inseparable_explanations(Diagnosis& diagnosis) {
   for (std::size_t i = 0; i < diagnosis.explanations.size(); ++i) {
     for (std::size_t j = i + 1; j < diagnosis.explanations.size(); ++j) {
@@ -108,9 +127,8 @@ Diagnosis diagnose(std::span<const DiagnosisCase> cases, const SearchOptions& op
   diagnosis.cut_short = found.cut_short;
   diagnosis.status =
       diagnosis.explanations.empty() ? DiagnosisStatus::unexplained : DiagnosisStatus::named;
-  for (std::size_t n = 0; n < cases.size() && diagnosis.status == DiagnosisStatus::unexplained;
-       ++n) {
-    if (!wrong[n].empty()) diagnosis.measurements = describe_unexplained(cases[n], wrong[n]);
+  if (diagnosis.status == DiagnosisStatus::unexplained) {
+    diagnosis.measurements = describe_unexplained(cases, wrong);
   }
   name_inseparable_explanations(diagnosis);
   return diagnosis;

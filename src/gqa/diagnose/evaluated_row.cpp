@@ -163,10 +163,10 @@ class RowEvaluator {
   }
 
   void sum_values(const Weights<T>& weights) {
-    const T factor = behaviour_.output_scaled ? number<T>(behaviour_.scale) : T(1);
+    const T factor = behaviour_.output_factor ? number<T>(*behaviour_.output_factor) : T(1);
     if (behaviour_.running_sum == nullptr) add_plainly(weights);
     // A factor or a sink's value after the sum would move it off the format's numbers again.
-    if (!behaviour_.output_scaled && !behaviour_.sink_has_value) {
+    if (!behaviour_.output_factor && !behaviour_.sink_has_value) {
       result_.narrow = behaviour_.running_sum;
     }
     for (std::size_t c = 0; c < result_.output.size(); ++c) {

@@ -29,6 +29,9 @@ const FaultKind measured_head_map{"head_map.other",
                                   "kv(h) as listed", "-", apply_nothing};
 const FaultKind measured_scale{"scale.other", "another scale than the declared one fits",
                                "s = scale' q.k", "-", apply_nothing};
+const FaultKind measured_output_factor{
+    "scale.output", "the output is a multiple of what it should be",
+    "o' = c o: a value scale dropped, or applied twice", "S11", apply_nothing};
 const FaultKind measured_range{"visibility.other",
                                "another range of keys than the declared one fits",
                                "keys from p + first to p + last", "-", apply_nothing};

@@ -52,6 +52,7 @@ struct Fault {
 /// Kinds for what no list holds: a head map, a scale, a range of visible keys read off the data.
 extern const FaultKind measured_head_map;
 extern const FaultKind measured_scale;
+extern const FaultKind measured_output_factor;
 extern const FaultKind measured_range;
 
 /// qk_matmul_output recorded as its neighbouring mode: ONNX 1.18 meant 1 and 2 the other way

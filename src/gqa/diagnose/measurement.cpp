@@ -136,6 +136,29 @@ Fault scale_fault(double scale) {
           fmt::format("{:.9g}", scale)};
 }
 
+Fault output_factor_fault(double factor) {
+  return {&measured_output_factor, 0,
+          [factor](Behaviour& behaviour) {
+            behaviour.output_factor = Ball(factor);
+            return Edit::changed;
+          },
+          fmt::format("{:.9g}", factor)};
+}
+
+// Least squares over the elements of some rows; NaN where nothing is measured.
+double quotient_of_outputs(const Behaviour& behaviour, const std::vector<RowPlace>& places) {
+  double product = 0;
+  double squares = 0;
+  for (const RowPlace& place : places) {
+    const auto row = evaluate_row<double>(behaviour, place.batch, place.head, place.row);
+    for (std::size_t c = 0; c < row.output.size(); ++c) {
+      product += row.output[c] * recorded(behaviour, place, static_cast<std::int64_t>(c));
+      squares += row.output[c] * row.output[c];
+    }
+  }
+  return product / squares;
+}
+
 Fault range_fault(const RelativeRange& range) {
   return {&measured_range, 0,
           [range](Behaviour& behaviour) {
@@ -185,6 +208,20 @@ std::optional<double> fitting_scale(const DiagnosisCase& problem,
   return std::nullopt;
 }
 
+std::optional<double> fitting_output_factor(const DiagnosisCase& problem,
+                                            const std::vector<RowPlace>& wrong) {
+  const std::vector<RowPlace> places = spread_out(wrong, 16);
+  const double measured = quotient_of_outputs(problem.declared, places);
+  if (!std::isfinite(measured) || measured == 0) return std::nullopt;
+  if (all_match(problem, problem.declared, places)) return std::nullopt;
+  Behaviour trial = problem.declared;
+  for (const double factor : {std::copysign(tidied(std::abs(measured)), measured), measured}) {
+    trial.output_factor = Ball(factor);
+    if (all_match(problem, trial, places)) return factor;
+  }
+  return std::nullopt;
+}
+
 std::optional<RelativeRange> fitting_range(const DiagnosisCase& problem,
                                            const std::vector<RowPlace>& wrong) {
   const std::vector<RowPlace> places = spread_out(wrong, 6);
@@ -219,6 +256,9 @@ std::vector<Fault> measured_faults(const DiagnosisCase& problem,
   }
   if (map.size() == problem.declared.key_head.size()) faults.push_back(head_map_fault(map));
   if (const auto scale = fitting_scale(problem, wrong)) faults.push_back(scale_fault(*scale));
+  if (const auto factor = fitting_output_factor(problem, wrong)) {
+    faults.push_back(output_factor_fault(*factor));
+  }
   if (const auto range = fitting_range(problem, wrong)) faults.push_back(range_fault(*range));
   return faults;
 }

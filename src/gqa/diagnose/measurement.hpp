@@ -19,6 +19,11 @@ std::vector<std::vector<std::int64_t>> fitting_heads(const DiagnosisCase& proble
 std::optional<double> fitting_scale(const DiagnosisCase& problem,
                                     const std::vector<RowPlace>& wrong);
 
+/// The factor other than one that takes the declared output of all these rows to the recorded
+/// one, if there is one.
+std::optional<double> fitting_output_factor(const DiagnosisCase& problem,
+                                            const std::vector<RowPlace>& wrong);
+
 /// Keys [first, last] relative to a row's position that fit, the same for every row.
 struct RelativeRange {
   std::int64_t first = 0;

@@ -38,7 +38,7 @@ Edit apply_argument_ignored(Behaviour& b, std::int64_t) {
 }
 Edit apply_on_weights(Behaviour& b, std::int64_t) {
   b.score_scaled = false;
-  b.output_scaled = true;
+  b.output_factor = b.scale;
   const PrecisionScope precision(128);
   return b.scale.contains(Rational(1)) ? Edit::same : Edit::changed;
 }
