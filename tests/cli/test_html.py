@@ -233,6 +233,12 @@ class KernelPages(HtmlTest):
         page = self.page("audit", *flags, status=HOLDS)
         self.assertIn("4 of 4 cases passed.", page.text())
 
+    def test_of_very_many_cases_some_are_shown_in_full_and_all_are_listed(self):
+        page = self.page("audit", *self.KERNEL, "--type", "binary32", "--problems", "260", status=HOLDS)
+        self.assertIn("250 of 260 cases are shown in full, failures first.", page.text())
+        self.assertEqual(len([d for d in page.all("div") if d.get("class") == "case"]), 250)
+        self.assertEqual(len([row for row in page.all("tr") if "✓ pass" in page.text(row)]), 260)
+
 
 class Usage(CommandLine):
     def test_the_page_alone_goes_to_standard_output(self):

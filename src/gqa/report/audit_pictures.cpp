@@ -30,7 +30,11 @@ std::vector<ElementBounds> bounds_of(const AttentionProblem& problem, const Tole
   if (!problem.output) return {};
   std::vector<Index> indices;
   for (const WorstElement& element : worst) indices.push_back(element.index);
-  for (const Index& index : spread_elements(problem.dimensions, 48)) indices.push_back(index);
+  // Enclosures of long rows take their time: about a second in all.
+  const Dimensions& d = problem.dimensions;
+  const std::int64_t row = std::max<std::int64_t>(1, d.keys * (d.key_size + d.value_size));
+  const std::int64_t count = std::clamp<std::int64_t>((std::int64_t{1} << 22) / row, 4, 48);
+  for (const Index& index : spread_elements(d, count)) indices.push_back(index);
   return element_bounds(problem, tolerance, indices);
 }
 

@@ -147,13 +147,13 @@ Markup pictures_of(const std::string& id, const AuditCase& entry) {
   return content;
 }
 
-Markup errors_of(const std::string& id, const AuditCase& entry) {
+Markup errors_of(const std::string& id, const AuditCase& entry, bool with_parts) {
   const AuditTally& tally = entry.result->tally;
   const std::span<const ElementBounds> bounds =
       entry.pictures ? std::span<const ElementBounds>(entry.pictures->bounds)
                      : std::span<const ElementBounds>();
   return heading(3, "Errors") + figures(entry) +
-         heat_map_picture(id + "-map", tally.error_map, entry.dimensions.q_heads) +
+         heat_map_picture(id + "-map", tally.error_map, entry.dimensions.q_heads, with_parts) +
          histogram_picture(id + "-histogram", tally.error_map, entry.tolerance, bounds,
                            tally.elements) +
          worst_table(entry);
@@ -161,7 +161,7 @@ Markup errors_of(const std::string& id, const AuditCase& entry) {
 
 }  // namespace
 
-Markup audit_case_section(const std::string& id, const AuditCase& entry) {
+Markup audit_case_section(const std::string& id, const AuditCase& entry, bool with_parts) {
   if (!entry.result) {
     return paragraph(entry.error) + element("p", "quiet", text("Code: ") + code(entry.error_code));
   }
@@ -173,7 +173,7 @@ Markup audit_case_section(const std::string& id, const AuditCase& entry) {
   content += heading(3, "The contract");
   content += contract_section(entry.contract, entry.dimensions,
                               entry.pictures ? &entry.pictures->operands : nullptr);
-  return content + outputs_table(entry) + errors_of(id, entry) + pictures_of(id, entry);
+  return content + outputs_table(entry) + errors_of(id, entry, with_parts) + pictures_of(id, entry);
 }
 
 }  // namespace gqa::html

@@ -8,7 +8,8 @@
 
 namespace gqa::html {
 
-/// `id`: prefix of identifiers, of its own for every case.
-Markup audit_case_section(const std::string& id, const AuditCase& entry);
+/// `id`: prefix of identifiers, of its own for every case. `with_parts`: a long heat map is shown
+/// part by part as well, which takes most of the space.
+Markup audit_case_section(const std::string& id, const AuditCase& entry, bool with_parts = true);
 
 }  // namespace gqa::html

@@ -202,7 +202,8 @@ Markup enlargements(const std::string& id, const ErrorMap& map, const HeatScale&
 
 }  // namespace
 
-Markup heat_map_picture(const std::string& id, const ErrorMap& map, std::int64_t q_heads) {
+Markup heat_map_picture(const std::string& id, const ErrorMap& map, std::int64_t q_heads,
+                        bool with_parts) {
   if (!map.is_kept() || q_heads <= 0) return {};
   const HeatScale scale(map);
   const std::int64_t step = (map.row_cells() + most_columns - 1) / most_columns;
@@ -212,7 +213,7 @@ Markup heat_map_picture(const std::string& id, const ErrorMap& map, std::int64_t
       "across{}.",
       grid.rows_per_column > 1 ? fmt::format(", {} to a cell", grid.rows_per_column) : ""));
   Markup content = figure_of(drawing_of(id, grid, scale, q_heads), caption);
-  if (step > 1) content += enlargements(id, map, scale, q_heads);
+  if (step > 1 && with_parts) content += enlargements(id, map, scale, q_heads);
   return content;
 }
 

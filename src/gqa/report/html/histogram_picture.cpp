@@ -12,7 +12,7 @@ namespace gqa::html {
 namespace {
 
 constexpr double plot_height = 150;
-constexpr double left = 52;
+constexpr double left = 72;
 constexpr double top = 46;
 constexpr int last_bucket = static_cast<int>(ErrorMap::buckets) - 1;
 

@@ -14,9 +14,10 @@
 
 namespace gqa::html {
 
-/// The largest certified error of each head and row, in blocks where there are many, with the
-/// blocks themselves enlarged behind. `q_heads`: Hq. Empty if the map keeps nothing.
-Markup heat_map_picture(const std::string& id, const ErrorMap& map, std::int64_t q_heads);
+/// The largest certified error of each head and row, in blocks where there are many; with parts,
+/// the blocks themselves are enlarged behind. `q_heads`: Hq. Empty if the map keeps nothing.
+Markup heat_map_picture(const std::string& id, const ErrorMap& map, std::int64_t q_heads,
+                        bool with_parts = true);
 
 /// How many elements have which error, with what the tolerance allows.
 /// `elements`: all, so that those without an error in ulp can be named.
