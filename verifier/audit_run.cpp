@@ -40,6 +40,8 @@ void audit_recording(Recording& recording, Audit& audit) {
   options.tolerance = flags.tolerance.tolerance();
   options.accept_worst_case = flags.tolerance.accept_worst_case();
   options.diagnose = !flags.no_diagnosis;
+  options.audit.map_errors = !flags.files.html.empty();
+  options.draw = audit.is_drawn();
   options.prepare = [&](const AuditCase& entry, const ProblemTensors& tensors,
                         AuditOptions& prepared) {
     if (audit.is_compared()) prepared.identity = identity_of(entry, tensors);

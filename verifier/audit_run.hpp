@@ -10,6 +10,7 @@
 #include "gqa/error.hpp"
 #include "gqa/io/recording.hpp"
 #include "gqa/report/audit_report.hpp"
+#include "output.hpp"
 
 namespace gqa::program {
 
@@ -24,7 +25,7 @@ struct AuditFlags {
   std::int64_t sample = 0;  // 0: all rows
   std::uint64_t seed = 0;
   std::string journal;
-  std::string json;
+  OutputFiles files;
   std::string junit;
 };
 
@@ -35,6 +36,8 @@ struct Audit {
   Journal* journal = nullptr;  // of the first rank, if one is kept
   std::vector<AuditCase> cases = {};
 
+  // Pictures for the page, of whoever writes it.
+  bool is_drawn() const { return !flags.files.html.empty() && cluster.is_first(); }
   bool is_compared() const { return cluster.size() > 1 || !flags.journal.empty(); }
 };
 

@@ -9,6 +9,7 @@
 #include "gqa/diagnose/generated_problem.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/io/recordings.hpp"
+#include "gqa/report/html/pages.hpp"
 #include "gqa/report/junit.hpp"
 #include "kernel_flags.hpp"
 #include "output.hpp"
@@ -113,7 +114,8 @@ ExitStatus run(const Options& all, Cluster& cluster) {
   cluster.agree("the report", text);
   if (cluster.is_first()) {
     if (!options.junit.empty()) write_file_atomically(options.junit, junit_xml(audit.cases));
-    write_results(text, audit_json(audit.cases), options.json);
+    write_results(text, audit_json(audit.cases), options.files,
+                  [&audit] { return audit_html(audit.cases); });
   }
   return status_of(summarise(audit.cases));
 }
@@ -169,8 +171,7 @@ Command add_audit(CLI::App& program) {
   app->add_option("--threads", options->threads, "Threads; 0: as many as there are cores")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
-      ->type_name("FILE");
+  options->files.add_to(*app);
   app->add_option("--junit", options->junit, "Write a JUnit XML report to FILE")->type_name("FILE");
   return {app, [all](Cluster& cluster) { return run(*all, cluster); }, true};
 }

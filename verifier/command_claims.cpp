@@ -12,6 +12,7 @@
 #include "gqa/io/llama2c_checkpoint.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/claim_report.hpp"
+#include "gqa/report/html/pages.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 
@@ -24,7 +25,7 @@ struct Options {
   std::vector<std::string> names;
   std::string trained_model;
   std::string certificates;
-  std::string json;
+  OutputFiles files;
 };
 
 // --trained-model, $GQAVERIFY_DATA, or the data beside the sources; empty: none.
@@ -83,7 +84,7 @@ ExitStatus run(const Options& options) {
   }
   if (!options.certificates.empty()) write_certificates(reports, options.certificates);
   write_results(whole ? claim_table(reports) : claim_arguments(reports), claim_json(reports),
-                options.json);
+                options.files, [&reports] { return claims_html(reports); });
   return all_settled(reports) ? all_holds : undecided;
 }
 
@@ -106,8 +107,7 @@ Command add_claims(CLI::App& program) {
   app->add_option("--certificates", options->certificates,
                   "Write each certificate to a file of FOLDER, for gqaverify check")
       ->type_name("FOLDER");
-  app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
-      ->type_name("FILE");
+  options->files.add_to(*app);
   return {app, [options](Cluster&) { return run(*options); }};
 }
 

@@ -6,6 +6,7 @@
 
 #include "command.hpp"
 #include "gqa/report/enumeration_report.hpp"
+#include "gqa/report/html/pages.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 
@@ -16,7 +17,7 @@ struct Options {
   std::int64_t max_heads = 12;
   std::string engine = "gmp";
   std::size_t threads = 0;
-  std::string json;
+  OutputFiles files;
 };
 
 ExitStatus run(const Options& options) {
@@ -35,7 +36,8 @@ ExitStatus run(const Options& options) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const EnumerationReport report{result, options.engine, seconds};
-  write_results(enumeration_text(report), enumeration_json(report), options.json);
+  write_results(enumeration_text(report), enumeration_json(report), options.files,
+                [&] { return enumeration_html(result, options.engine); });
   return result.holds() ? all_holds : decided_wrong;
 }
 
@@ -53,8 +55,7 @@ Command add_enumerate(CLI::App& program) {
   app->add_option("--threads", options->threads, "Threads; 0: as many as there are cores")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
-      ->type_name("FILE");
+  options->files.add_to(*app);
   return {app, [options](Cluster&) { return run(*options); }};
 }
 

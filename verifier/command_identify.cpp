@@ -7,6 +7,7 @@
 #include "command.hpp"
 #include "gqa/diagnose/identify.hpp"
 #include "gqa/diagnose/kernel_probes.hpp"
+#include "gqa/report/html/pages.hpp"
 #include "gqa/report/probe_report.hpp"
 #include "gqa/version.hpp"
 #include "kernel_flags.hpp"
@@ -18,7 +19,7 @@ namespace {
 struct Options {
   KernelFlags kernel;
   TypeFlag type;
-  std::string json;
+  OutputFiles files;
 };
 
 // The worst over types; what was refused or has a finding was not verified.
@@ -37,6 +38,7 @@ ExitStatus status_of(const std::vector<ProbeReport>& reports) {
 ExitStatus run(const Options& options) {
   KernelHost host = options.kernel.start();
   std::vector<ProbeReport> reports;
+  std::vector<ProbeCase> shown;
   std::string text = fmt::format("{} ({})\n", host.capabilities().name, options.kernel.library());
   nlohmann::ordered_json json{{"schema", "gqaverify.identify/1"}, {"version", version}};
   json["kernel"] = host.capabilities().name;
@@ -45,8 +47,10 @@ ExitStatus run(const Options& options) {
     const std::vector<IdentifiedRule> rules = identify(reports.back());
     text += fmt::format("\n{}\n{}", name(type), identify_text(reports.back(), rules));
     json["types"].push_back(identify_json(reports.back(), rules));
+    shown.push_back({reports.back(), rules});
   }
-  write_results(text, json, options.json);
+  write_results(text, json, options.files,
+                [&] { return probe_html(host.capabilities().name, shown); });
   return status_of(reports);
 }
 
@@ -62,8 +66,7 @@ Command add_identify(CLI::App& program) {
       "Example: gqaverify identify --kernel ./libmykernel.so --type bfloat16");
   options->kernel.add_to(*app, true);
   options->type.add_to(*app, "Element type of the probes; default: every one that it takes");
-  app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
-      ->type_name("FILE");
+  options->files.add_to(*app);
   return {app, [options](Cluster&) { return run(*options); }};
 }
 

@@ -6,6 +6,7 @@
 #include "cluster.hpp"
 #include "command.hpp"
 #include "gqa/diagnose/identify.hpp"
+#include "gqa/report/html/pages.hpp"
 #include "gqa/report/probe_report.hpp"
 #include "kernel_flags.hpp"
 #include "output.hpp"
@@ -17,7 +18,7 @@ namespace {
 struct Options {
   std::string directory;
   TypeFlag type;
-  std::string json;
+  OutputFiles files;
   bool identify = false;
 };
 
@@ -40,11 +41,12 @@ ExitStatus check(const Options& options) {
   ElementType type = ElementType::binary32;
   std::vector<ProbeResult> answers = read_answers(options.directory, type);
   const ProbeReport report = judge_probes(std::move(answers), type);
+  const std::vector<IdentifiedRule> rules = identify(report);
+  const auto page = [&] { return probe_html(options.directory, {{report, rules}}); };
   if (options.identify) {
-    const std::vector<IdentifiedRule> rules = identify(report);
-    write_results(identify_text(report, rules), identify_json(report, rules), options.json);
+    write_results(identify_text(report, rules), identify_json(report, rules), options.files, page);
   } else {
-    write_results(probe_text(report), probe_json(report), options.json);
+    write_results(probe_text(report), probe_json(report), options.files, page);
   }
   return status_of(report);
 }
@@ -68,8 +70,7 @@ Command add_probe(CLI::App& program) {
   checking->add_option("DIR", options->directory, "Directory with probes and outputs")->required();
   checking->add_flag("--identify", options->identify,
                      "Print the contract that the outputs show, rule by rule");
-  checking->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
-      ->type_name("FILE");
+  options->files.add_to(*checking);
   return {app, [options, writing](Cluster&) {
             return writing->parsed() ? write(*options) : check(*options);
           }};

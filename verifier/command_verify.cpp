@@ -10,6 +10,7 @@
 #include "gqa/exact/enumeration_crosscheck.hpp"
 #include "gqa/exact/fixture.hpp"
 #include "gqa/report/fixture_report.hpp"
+#include "gqa/report/html/pages.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> paths;
-  std::string json;
+  OutputFiles files;
   bool verbose = false;
 };
 
@@ -51,7 +52,7 @@ ExitStatus run(const Options& options) {
   if (shipped) cases = crosscheck_cases(12);
   const FixtureSummary summary = summarise(reports, cases);
   write_results(fixture_text(reports, cases, options.verbose), fixture_json(reports, cases),
-                options.json);
+                options.files, [&] { return fixtures_html(reports, cases); });
   return summary.holds() ? all_holds : decided_wrong;
 }
 
@@ -66,8 +67,7 @@ Command add_verify(CLI::App& program) {
       "Example: gqaverify verify fixtures/exact/two-queries-one-history.json");
   app->add_option("PATH", options->paths, "Fixture files, or directories of them");
   app->add_flag("-v,--verbose", options->verbose, "Print every fixture with its exact outputs");
-  app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
-      ->type_name("FILE");
+  options->files.add_to(*app);
   return {app, [options](Cluster&) { return run(*options); }};
 }
 

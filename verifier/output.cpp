@@ -34,6 +34,30 @@ void write_results(const std::string& text, const nlohmann::ordered_json& json,
   print(text);
 }
 
+void OutputFiles::add_to(CLI::App& command) {
+  command.add_option("--json", json, "Write JSON to FILE, - for standard output")
+      ->type_name("FILE");
+  command.add_option("--html", html, "Write a page for people to FILE, - for standard output")
+      ->type_name("FILE");
+  command.parse_complete_callback([this] {
+    if (json == "-" && html == "-") {
+      throw CLI::ValidationError("--html", "standard output is taken by --json");
+    }
+  });
+}
+
+void write_results(const std::string& text, const nlohmann::ordered_json& json,
+                   const OutputFiles& files, const std::function<std::string()>& page) {
+  if (files.html == "-") {
+    // The JSON's file first, as text would wait for it.
+    write_results("", json, files.json);
+    print(page());
+    return;
+  }
+  if (!files.html.empty()) write_file_atomically(files.html, page());
+  write_results(text, json, files.json);
+}
+
 std::string counted(std::int64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

@@ -1,6 +1,8 @@
-// Where results go: text for people, JSON for programs.
+// Where results go: text and pages for people, JSON for programs.
 #pragma once
 
+#include <CLI/CLI.hpp>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -12,6 +14,19 @@ namespace gqa::program {
 /// Errors: InputError "file.unwritable".
 void write_results(const std::string& text, const nlohmann::ordered_json& json,
                    const std::string& json_path);
+
+/// --json and --html of commands that have both.
+struct OutputFiles {
+  std::string json;
+  std::string html;
+
+  /// Both on standard output are wrong usage.
+  void add_to(CLI::App& command);
+};
+
+/// The same, with a page of HTML, which is made only if it was asked for.
+void write_results(const std::string& text, const nlohmann::ordered_json& json,
+                   const OutputFiles& files, const std::function<std::string()>& page);
 
 /// "1 element", "3 elements".
 std::string counted(std::int64_t count, const std::string& noun);

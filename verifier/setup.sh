@@ -57,7 +57,7 @@ needed_packages() {
   for group in "$@"; do
     case $group in
       tests)
-        printf '%s\n' doctest-dev python3 python3-numpy openmpi-bin groff-base pkgconf
+        printf '%s\n' doctest-dev python3 python3-numpy openmpi-bin groff-base pkgconf chromium
         printf '%s\n' pybind11-dev python3-dev python3-pytest
         ;;
       format) printf '%s\n' clang-format git ;;

@@ -108,6 +108,15 @@ class Ranks(CommandLine):
         self.assertEqual(self.reports(["-n", 2], words, WRONG), expected)
         self.assertEqual(sorted(journal.read_bytes().splitlines(keepends=True)), sorted(lines))
 
+    def test_the_page_is_that_of_one_process(self):
+        problem = long_problem.write(self.folder / "case.safetensors", queries=100, keys=20)
+        page = self.folder / "page.html"
+        self.reports([], ["--html", page, problem], WRONG)
+        expected = page.read_bytes()
+        page.unlink()
+        self.reports(["-n", 3], ["--html", page, problem], WRONG)
+        self.assertEqual(page.read_bytes(), expected)
+
     def test_other_commands_and_wrong_usage_tell_once(self):
         out = self.run_ranks(["-n", 3, program(), "enumerate", "--max-heads", 2], HOLDS).stdout
         self.assertEqual(out.count("18 of 18 cases equal"), 1)

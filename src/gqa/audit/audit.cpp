@@ -102,6 +102,8 @@ BlockJob start_job(const std::string& output, AuditTally empty, const AuditOptio
       {"sample", options.sample
                      ? fmt::format("{} rows, seed {}", options.sample->rows, options.sample->seed)
                      : "none"});
+  // What is not asked for is not named: journals from before stay good.
+  if (options.map_errors) identity.push_back({"error map", "kept"});
   return {output, std::move(identity), 0, std::move(empty), {}, {}};
 }
 
@@ -117,7 +119,9 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& options) 
   if (element_count(problem.output->shape(), "output") == 0) {
     throw InputError("audit.nothing_to_audit", "output", "has no element");
   }
-  BlockJob job = start_job("output", empty_tally(d), options);
+  AuditTally empty = empty_tally(d);
+  if (options.map_errors) empty.error_map = ErrorMap(d.batch * d.q_heads, d.queries);
+  BlockJob job = start_job("output", std::move(empty), options);
   job.progress = options.progress;
   if (options.use_filter) {
     work_on_tiles(job, problem, options);

@@ -11,13 +11,15 @@ void state_reference(AuditedElement& element, const Ball& reference) {
   if (reference.is_finite()) element.ball = reference;
 }
 
-void measure(AuditTally& tally, const AuditedElement& element, WorstElement& worst) {
+void measure(AuditTally& tally, const AuditedElement& element, std::int64_t place,
+             WorstElement& worst) {
   if (!element.ball || !std::isfinite(element.output)) return;
   const Ball error = absolute_error(element.output, *element.ball);
   const Ball ulps = ulp_error(element.output, *element.format, *element.ball);
   worst.absolute_error = {error.lower_double(), error.upper_double()};
   worst.ulp_error = {ulps.lower_double(), ulps.upper_double()};
   tally.add_errors(worst.absolute_error, worst.ulp_error, ulps.midpoint_double());
+  tally.error_map.add_error(place, element.index[2], worst.ulp_error.upper);
 }
 
 }  // namespace
@@ -83,7 +85,7 @@ void add_element(AuditTally& tally, const AuditedElement& element, std::int64_t 
   } else {
     ++tally.decided_by_enclosure;
   }
-  measure(tally, element, worst);
+  measure(tally, element, place, worst);
   if (!element.decision.within.certainly() || worst.ulp_error.upper > 0) tally.add_worst(worst);
 }
 

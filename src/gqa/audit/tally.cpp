@@ -41,6 +41,7 @@ void AuditTally::add_violation(std::int64_t batch_head, std::int64_t row, std::i
   ++head_violations[static_cast<std::size_t>(batch_head)];
   ++row_violations[static_cast<std::size_t>(row)];
   ++column_violations[static_cast<std::size_t>(column)];
+  error_map.add_violation(batch_head, row);
 }
 
 void AuditTally::merge(const AuditTally& other) {
@@ -61,6 +62,7 @@ void AuditTally::merge(const AuditTally& other) {
   add(head_violations, other.head_violations);
   add(row_violations, other.row_violations);
   add(column_violations, other.column_violations);
+  error_map.merge(other.error_map);
 }
 
 double AuditTally::mean_ulp() const {

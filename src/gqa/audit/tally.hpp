@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gqa/audit/error_map.hpp"
 #include "gqa/audit/verdict.hpp"
 
 namespace gqa {
@@ -62,6 +63,7 @@ struct AuditTally {
   std::vector<std::int64_t> head_violations;    ///< [B * Hq]
   std::vector<std::int64_t> row_violations;     ///< [T]
   std::vector<std::int64_t> column_violations;  ///< [dv]
+  ErrorMap error_map;                           ///< keeps something only where it was asked for
 
   AuditTally(std::int64_t batch, std::int64_t heads, std::int64_t rows, std::int64_t columns);
 

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <charconv>
+#include <span>
 
 #include "gqa/error.hpp"
 
@@ -85,7 +86,7 @@ const json& array_of(const json& value, std::size_t size, const char* field) {
   return value;
 }
 
-json sparse(const std::vector<std::int64_t>& counts) {
+json sparse(std::span<const std::int64_t> counts) {
   json pairs = json::array();
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] != 0) pairs.push_back({i, counts[i]});
@@ -93,7 +94,7 @@ json sparse(const std::vector<std::int64_t>& counts) {
   return pairs;
 }
 
-void read_sparse(const json& record, const char* field, std::vector<std::int64_t>& counts) {
+void read_sparse(const json& record, const char* field, std::span<std::int64_t> counts) {
   for (const json& pair : array_at(record, field)) {
     array_of(pair, 2, field);
     const std::int64_t index = from_integer(pair[0], field);
@@ -103,6 +104,33 @@ void read_sparse(const json& record, const char* field, std::vector<std::int64_t
     }
     counts[static_cast<std::size_t>(index)] = from_integer(pair[1], field);
   }
+}
+
+// One object, of sparse lists.
+json map_record(const ErrorMap& map) {
+  json largest = json::array();
+  for (std::size_t i = 0; i < map.largest.size(); ++i) {
+    if (map.largest[i] >= 0) largest.push_back({i, bits_text(map.largest[i])});
+  }
+  return {{"map_largest", std::move(largest)},
+          {"map_violations", sparse(map.violations)},
+          {"map_histogram", sparse(map.histogram)}};
+}
+
+void read_map(const json& record, ErrorMap& map) {
+  constexpr const char* field = "map_largest";
+  for (const json& pair : array_at(record, field)) {
+    array_of(pair, 2, field);
+    const std::int64_t index = from_integer(pair[0], field);
+    if (index < 0 || index >= static_cast<std::int64_t>(map.largest.size())) {
+      refuse(field, fmt::format("cell {} does not exist", index));
+    }
+    const double error = from_bits(pair[1], field);
+    if (!(error >= 0)) refuse(field, "holds something that is no error");
+    map.largest[static_cast<std::size_t>(index)] = error;
+  }
+  read_sparse(record, "map_violations", map.violations);
+  read_sparse(record, "map_histogram", map.histogram);
 }
 
 int sign_of(Uncertain answer) {
@@ -143,6 +171,7 @@ json tally_record(const AuditTally& tally) {
   record["heads"] = sparse(tally.head_violations);
   record["rows"] = sparse(tally.row_violations);
   record["columns"] = sparse(tally.column_violations);
+  if (tally.error_map.is_kept()) record.update(map_record(tally.error_map));
   return record;
 }
 
@@ -161,6 +190,7 @@ AuditTally read_tally(const json& record, const AuditTally& empty) {
   read_sparse(record, "heads", tally.head_violations);
   read_sparse(record, "rows", tally.row_violations);
   read_sparse(record, "columns", tally.column_violations);
+  if (tally.error_map.is_kept()) read_map(record, tally.error_map);
   return tally;
 }
 

@@ -8,7 +8,8 @@
 namespace gqa {
 
 /// Integers as numbers, every binary64 as its bits in 16 hexadecimal digits (NaN keeps its
-/// payload), counts of violations as pairs of index and count where they are not zero.
+/// payload), counts of violations as pairs of index and count where they are not zero; the error
+/// map beside, if the tally keeps one.
 nlohmann::json tally_record(const AuditTally& tally);
 
 /// The tally of such a record; `empty` states the axes.

@@ -100,6 +100,16 @@ void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
   decide_open_rows(work);
 }
 
+// Puts what surely_within marked on the map.
+void TileAuditor::map_sure_elements(std::size_t r, Work& work) const {
+  const FilterRow& row = work.tile.rows[r];
+  const std::int64_t place = work.tile.batch * problem_.dimensions.q_heads + row.head;
+  for (std::int64_t c = 0; c < work.tile.columns; ++c) {
+    const double error = work.sure_errors[static_cast<std::size_t>(c)];
+    if (error >= 0) work.tally.error_map.add_error(place, row.row, error);
+  }
+}
+
 // All that vectors can tell of a row: what is surely within is counted, and marked.
 void TileAuditor::settle_sure_elements(std::size_t r, Work& work) const {
   const FilterTile& tile = work.tile;
@@ -121,6 +131,7 @@ void TileAuditor::settle_sure_elements(std::size_t r, Work& work) const {
   tally.elements += sure.count;
   tally.decided_by_filter += sure.count;
   tally.add_errors(sure.max_absolute_error, sure.max_ulp_error, sure.ulp_units, sure.count);
+  if (tally.error_map.is_kept()) map_sure_elements(r, work);
   if (!tally.may_be_worst(sure.max_ulp_error.upper)) return;
   for (std::int64_t c = 0; c < tile.columns; ++c) {
     if (!tally.may_be_worst(work.sure_errors[static_cast<std::size_t>(c)])) continue;
@@ -180,11 +191,12 @@ inline void TileAuditor::record(const Work& work, const Element& e,
   ++tally.elements;
   ++tally.decided_by_filter;
   const Bounds ulp_error = in_ulps(e.error, e.ulps);
+  const std::int64_t place = work.tile.batch * problem_.dimensions.q_heads + row.head;
   tally.add_errors({e.error.lower, e.error.upper}, ulp_error,
                    std::abs(e.output - e.centre) / e.ulps.upper);
+  tally.error_map.add_error(place, row.row, ulp_error.upper);
   if (decision.within.certainly_not()) {
-    tally.add_violation(work.tile.batch * problem_.dimensions.q_heads + row.head, row.row,
-                        e.column);
+    tally.add_violation(place, row.row, e.column);
     if (decision.strength == FailureStrength::proved) ++tally.proved_violations;
   } else if (!tally.may_be_worst(ulp_error.upper)) {
     return;

@@ -46,6 +46,7 @@ class TileAuditor {
   struct OpenRow;
   struct Work;
   void audit_row(std::size_t r, Work& work);
+  void map_sure_elements(std::size_t r, Work& work) const;
   void settle_sure_elements(std::size_t r, Work& work) const;
   void decide_open_rows(Work& work);
   Element element(const Work& work, std::size_t r, std::int64_t column) const;

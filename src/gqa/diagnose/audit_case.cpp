@@ -54,17 +54,27 @@ void diagnose_cases(const ProblemTensors& tensors, const Contract& contract,
   worst->diagnosis = diagnose_recording(tensors, contract, outputs, worst->tolerance);
 }
 
+void draw_case(const ProblemTensors& tensors, const Contract& contract, AuditCase& entry) {
+  if (!entry.result) return;
+  entry.pictures = audit_pictures(tensors, contract, entry.tolerance, entry.result->tally.worst,
+                                  entry.diagnosis ? &*entry.diagnosis : nullptr);
+}
+
 }  // namespace
 
 std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors& tensors,
                                    const Contract& contract, const CaseOptions& options) {
   std::vector<AuditCase> cases;
-  for (const PackedDocument& document : cut_documents(tensors, contract)) {
+  const std::vector<PackedDocument> documents = cut_documents(tensors, contract);
+  for (const PackedDocument& document : documents) {
     const std::string place =
         tensors.cu_seqlens_q ? fmt::format("{}: document {}", path, document.index) : path;
     cases.push_back(audit_case(place, document.tensors, contract, options));
   }
   if (options.diagnose) diagnose_cases(tensors, contract, cases);
+  for (std::size_t i = 0; options.draw && i < cases.size(); ++i) {
+    draw_case(documents[i].tensors, contract, cases[i]);
+  }
   return cases;
 }
 

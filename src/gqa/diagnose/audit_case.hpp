@@ -8,6 +8,7 @@
 
 #include "gqa/attention/dimensions.hpp"
 #include "gqa/audit/audit_outputs.hpp"
+#include "gqa/diagnose/audit_pictures.hpp"
 #include "gqa/diagnose/diagnosis.hpp"
 #include "gqa/error.hpp"
 
@@ -31,10 +32,11 @@ struct AuditCase {
   Dimensions dimensions;
   std::string element_type;  ///< of the output
   Tolerance tolerance;
-  std::optional<SampledRows> sample;   ///< nullopt: every row
-  std::optional<AuditResult> result;   ///< of `output`
-  std::vector<OutputAudit> outputs;    ///< of every output, `output` first
-  std::optional<Diagnosis> diagnosis;  ///< nullopt: not asked for
+  std::optional<SampledRows> sample;      ///< nullopt: every row
+  std::optional<AuditResult> result;      ///< of `output`
+  std::vector<OutputAudit> outputs;       ///< of every output, `output` first
+  std::optional<Diagnosis> diagnosis;     ///< nullopt: not asked for
+  std::optional<AuditPictures> pictures;  ///< nullopt: not asked for
 };
 
 struct CaseOptions {
@@ -42,6 +44,7 @@ struct CaseOptions {
   std::optional<Tolerance> tolerance;  ///< nullopt: the models of the types, tight to loose
   bool accept_worst_case = false;      ///< of models that were not stated
   bool diagnose = true;
+  bool draw = false;  ///< also AuditCase::pictures
   /// Called before each audit with the contract and the sizes of its case, to complete the
   /// options: identity, runner, progress.
   std::function<void(const AuditCase&, const ProblemTensors&, AuditOptions&)> prepare = {};

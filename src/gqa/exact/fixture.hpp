@@ -90,6 +90,8 @@ struct FixtureReport {
   std::optional<Tensor<Rational>> exact;  ///< the exact output [B, Hq, T, dv]
   std::vector<char> is_nan;               ///< elements that are NaN by the empty-row policy
   std::vector<CrossCheck> floats;         ///< one per check format
+  std::optional<Tensor<Rational>> value;  ///< the operand [B, Hkv, S, dv]
+  std::vector<SegmentExpectation> segment;
 };
 
 /// Checks one fixture against the exact engine, the second engine and the floats.

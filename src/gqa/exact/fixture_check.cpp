@@ -150,7 +150,10 @@ void FixtureChecker::check_second_engine() {
 }
 
 FixtureReport check_fixture(const Fixture& fixture) {
-  return FixtureChecker(fixture).run();
+  FixtureReport report = FixtureChecker(fixture).run();
+  report.value = fixture.problem.value;
+  report.segment = fixture.segment;
+  return report;
 }
 
 }  // namespace gqa

@@ -1,0 +1,179 @@
+#include "gqa/report/html/audit_case_section.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gqa/report/html/number_text.hpp"
+#include "gqa/report/html/page.hpp"
+#include "gqa/report/html/pictures.hpp"
+#include "gqa/report/html/sections.hpp"
+#include "gqa/report/html/table.hpp"
+
+namespace gqa::html {
+namespace {
+
+std::string strength_text(FailureStrength strength) {
+  return strength == FailureStrength::proved ? "proved" : "beyond what rounding makes likely";
+}
+
+std::string decided(const AuditTally& tally) {
+  std::string text;
+  const auto add = [&text](std::int64_t count, const char* by) {
+    if (count > 0) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(count), by);
+    }
+  };
+  add(tally.decided_by_filter, "by the filter");
+  add(tally.decided_by_enclosure, "by enclosures");
+  add(tally.decided_exactly, "exactly");
+  add(tally.undecided, "undecided");
+  return text;
+}
+
+std::string model_text(const AuditCase& entry) {
+  const auto* model = std::get_if<ModelTolerance>(&entry.tolerance);
+  if (model == nullptr || model->tried.size() < 2) return "";
+  return entry.verdict == Verdict::pass
+             ? ": the first of the file's precision models, tight to loose, that explains the "
+               "output"
+             : ": no precision model of the file's types explains the output";
+}
+
+Markup figures(const AuditCase& entry) {
+  const AuditTally& tally = entry.result->tally;
+  std::vector<std::pair<std::string, Markup>> pairs{
+      {"Elements", text(fmt::format("{} of {}: {}", grouped(tally.elements), entry.element_type,
+                                    decided(tally)))},
+      {"Tolerance", text(describe(entry.tolerance) + model_text(entry))},
+      {"Largest error", text(fmt::format("{} ulp ({} absolute)", figure(tally.max_ulp_error.upper),
+                                         figure(tally.max_absolute_error.upper)))},
+      {"Mean error", text(figure(tally.mean_ulp()) + " ulp")}};
+  if (tally.violations > 0) {
+    pairs.emplace_back("Violations", text(fmt::format("{}, {}: {}", grouped(tally.violations),
+                                                      strength_text(entry.result->strength),
+                                                      entry.result->where)));
+  }
+  if (tally.not_finite_references > 0) {
+    pairs.emplace_back("No number", text(counted(tally.not_finite_references, "element") +
+                                         " read NaN or infinity: the contract gives no number"));
+  }
+  if (entry.sample) {
+    pairs.emplace_back("Sample",
+                       text(describe(*entry.sample) + ": the other rows were not audited"));
+  }
+  return definitions(pairs);
+}
+
+const ElementBounds* bounds_at(const AuditCase& entry, const WorstElement& worst) {
+  if (!entry.pictures) return nullptr;
+  const auto& bounds = entry.pictures->bounds;
+  const auto found = std::ranges::lower_bound(bounds, worst.index, {}, &ElementBounds::index);
+  return found != bounds.end() && found->index == worst.index ? &*found : nullptr;
+}
+
+Markup index_markup(const WorstElement& worst) {
+  return element("span", "index",
+                 text(fmt::format("[{}, {}, {}, {}]", worst.index[0], worst.index[1],
+                                  worst.index[2], worst.index[3])));
+}
+
+std::string range_text(const Bounds& range) {
+  const std::string lower = precise(range.lower);
+  const std::string upper = precise(range.upper);
+  return lower == upper ? lower : fmt::format("{} to {}", lower, upper);
+}
+
+Markup worst_table(const AuditCase& entry) {
+  const AuditTally& tally = entry.result->tally;
+  if (tally.worst.empty()) return {};
+  const bool is_model = std::holds_alternative<ModelTolerance>(entry.tolerance);
+  std::vector<Column> columns{{"Element [b, h, i, c]"},
+                              {"Output", ColumnKind::number},
+                              {"Exact value", ColumnKind::number},
+                              {"Error, ulp", ColumnKind::number},
+                              {is_model ? "Likely, ulp" : "Allowed, ulp", ColumnKind::number}};
+  if (is_model) columns.push_back({"At worst, ulp", ColumnKind::number});
+  columns.push_back({"Within"});
+  Table table("The worst elements: batch entry, query head, query row, column", columns);
+  for (const WorstElement& worst : tally.worst) {
+    const ElementBounds* bounds = bounds_at(entry, worst);
+    const bool measured = worst.ulp_error.upper > 0 || worst.within.certainly();
+    std::vector<Markup> cells{index_markup(worst), text(precise(worst.output)),
+                              text(range_text(worst.reference)),
+                              text(measured ? figure(worst.ulp_error.upper) : "\u2013"),
+                              text(bounds != nullptr ? figure(bounds->allowed) : "\u2013")};
+    if (is_model) {
+      cells.push_back(text(bounds != nullptr && bounds->worst ? figure(*bounds->worst) : "\u2013"));
+    }
+    cells.push_back(worst.within.certainly_not() ? badge(Standing::bad, "no")
+                    : worst.within.certainly()   ? badge(Standing::good, "yes")
+                                                 : badge(Standing::open, "open"));
+    table.add_row(cells);
+  }
+  return table.markup();
+}
+
+Markup outputs_table(const AuditCase& entry) {
+  if (entry.outputs.size() < 2) return {};
+  Table table("Every audited output", {{"Output"},
+                                       {"Verdict"},
+                                       {"Elements", ColumnKind::number},
+                                       {"Violations", ColumnKind::number},
+                                       {"Largest error, ulp", ColumnKind::number},
+                                       {"Where", ColumnKind::prose}});
+  for (const OutputAudit& output : entry.outputs) {
+    const AuditTally& tally = output.result.tally;
+    table.add_row({code(output.name), badge(output.result.verdict), text(grouped(tally.elements)),
+                   text(grouped(tally.violations)), text(figure(tally.max_ulp_error.upper)),
+                   text(output.result.where)});
+  }
+  return heading(3, "Outputs") + table.markup();
+}
+
+Markup pictures_of(const std::string& id, const AuditCase& entry) {
+  if (!entry.pictures) return {};
+  const AuditPictures& pictures = *entry.pictures;
+  Markup content;
+  if (pictures.heads) {
+    content += heading(3, "Which KV head each query head reads");
+    content += head_map_picture(id + "-heads", *pictures.heads, pictures.found_by);
+  }
+  if (pictures.visible_keys) {
+    content += heading(3, "Which keys each row sees");
+    content += visible_keys_picture(id + "-keys", *pictures.visible_keys, pictures.found_by);
+  }
+  return content;
+}
+
+Markup errors_of(const std::string& id, const AuditCase& entry, bool with_parts) {
+  const AuditTally& tally = entry.result->tally;
+  const std::span<const ElementBounds> bounds =
+      entry.pictures ? std::span<const ElementBounds>(entry.pictures->bounds)
+                     : std::span<const ElementBounds>();
+  return heading(3, "Errors") + figures(entry) +
+         heat_map_picture(id + "-map", tally.error_map, entry.dimensions.q_heads, with_parts) +
+         histogram_picture(id + "-histogram", tally.error_map, entry.tolerance, bounds,
+                           tally.elements) +
+         worst_table(entry);
+}
+
+}  // namespace
+
+Markup audit_case_section(const std::string& id, const AuditCase& entry, bool with_parts) {
+  if (!entry.result) {
+    return paragraph(entry.error) + element("p", "quiet", text("Code: ") + code(entry.error_code));
+  }
+  Markup content;
+  if (entry.diagnosis) {
+    const Markup diagnosis = diagnosis_section(id + "-inseparable", *entry.diagnosis);
+    if (!diagnosis.is_empty()) content += heading(3, "Diagnosis") + diagnosis;
+  }
+  content += heading(3, "The contract");
+  content += contract_section(entry.contract, entry.dimensions,
+                              entry.pictures ? &entry.pictures->operands : nullptr);
+  return content + outputs_table(entry) + errors_of(id, entry, with_parts) + pictures_of(id, entry);
+}
+
+}  // namespace gqa::html

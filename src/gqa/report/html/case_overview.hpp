@@ -1,0 +1,41 @@
+// Many audited cases: what is wrong with them, a table of all, and each in a section of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gqa/report/audit_report.hpp"
+#include "gqa/report/html/markup.hpp"
+
+namespace gqa::html {
+
+class CaseOverview {
+ public:
+  /// Cases shown in full, failures first; all are in the table.
+  static constexpr std::size_t most_details = 250;
+  /// Of so many cases, long heat maps are shown part by part as well.
+  static constexpr std::size_t most_with_parts = 12;
+
+  /// Keeps a reference. Precondition: not empty.
+  explicit CaseOverview(const std::vector<AuditCase>& cases);
+
+  /// " in NAME": the last folder that all paths have in common, if any.
+  std::string folder() const;
+  /// The named faults and how many cases they explain; empty without any.
+  Markup faults() const;
+  Markup table() const;
+  Markup details() const;
+
+ private:
+  std::string label(const AuditCase& entry) const;
+  Markup link(std::size_t number) const;
+  Markup detail(std::size_t number) const;
+
+  const std::vector<AuditCase>& cases_;
+  std::size_t prefix_ = 0;          ///< what all paths begin with, up to a separator
+  std::size_t suffix_ = 0;          ///< what all paths end with, from a separator
+  std::vector<std::size_t> order_;  ///< of the table: worst first, otherwise as given
+  std::vector<char> is_detailed_;
+};
+
+}  // namespace gqa::html

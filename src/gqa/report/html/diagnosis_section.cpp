@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include "gqa/report/html/number_text.hpp"
+#include "gqa/report/html/sections.hpp"
+#include "gqa/report/html/table.hpp"
+
+namespace gqa::html {
+namespace {
+
+// What a name of a pair of `inseparable` says; it may be "contract" or several faults.
+std::string sentence_of(const std::string& slug) {
+  const FaultKind* kind = find_fault(slug);
+  return kind != nullptr ? std::string(kind->sentence) : "";
+}
+
+Markup explanation_markup(const Explanation& explanation, bool is_first) {
+  Markup content;
+  if (!is_first) content += element("p", "or", text("or just as well"));
+  if (explanation.faults.size() > 1) {
+    content += paragraph(fmt::format("{} faults together:", explanation.faults.size()));
+  }
+  for (const Fault& fault : explanation.faults) content += fault_markup(fault);
+  if (explanation.rows > 0) {
+    content += element(
+        "p", "quiet",
+        text(fmt::format("With that, every row compared ({}) is within tolerance; {} proved by "
+                         "enclosures.",
+                         grouped(explanation.rows), grouped(explanation.certified_rows))));
+  }
+  return content;
+}
+
+Markup unexplained_markup(const Diagnosis& diagnosis) {
+  Markup content = paragraph(fmt::format(
+      "Unexplained: no {}of up to three known faults makes every row right ({} tried).",
+      diagnosis.cut_short ? "tried set " : "set ", counted(diagnosis.candidates, "set")));
+  std::vector<Markup> measured;
+  for (const std::string& measurement : diagnosis.measurements) {
+    measured.push_back(text(measurement));
+  }
+  return measured.empty() ? content : content + bullets(measured);
+}
+
+Markup inseparable_markup(const std::string& id, const Diagnosis& diagnosis) {
+  if (diagnosis.inseparable.empty()) return {};
+  Table table("What these inputs cannot tell apart",
+              {{"This"}, {"from this"}, {"which means", ColumnKind::prose}});
+  for (const auto& [first, second] : diagnosis.inseparable) {
+    table.add_row({first == "contract" ? text("the contract") : code(first), code(second),
+                   text(sentence_of(second))});
+  }
+  return foldable(
+      id,
+      text(fmt::format("These inputs cannot tell apart {}",
+                       counted(static_cast<std::int64_t>(diagnosis.inseparable.size()), "pair"))),
+      table.markup());
+}
+
+}  // namespace
+
+Markup fault_markup(const Fault& fault) {
+  return element("div", "fault",
+                 element("p", "slug", code(fault.describe())) +
+                     paragraph(sentence(fault.kind->sentence)) +
+                     element("p", element("span", "formula", text(fault.kind->formula))));
+}
+
+std::string named_faults(const Diagnosis& diagnosis) {
+  return diagnosis.explanations.empty() ? "" : diagnosis.explanations.front().describe();
+}
+
+Markup diagnosis_section(const std::string& id, const Diagnosis& diagnosis) {
+  Markup content;
+  for (const Explanation& explanation : diagnosis.explanations) {
+    content += explanation_markup(explanation, &explanation == &diagnosis.explanations.front());
+  }
+  if (diagnosis.status == DiagnosisStatus::unexplained) content += unexplained_markup(diagnosis);
+  return content + inseparable_markup(id, diagnosis);
+}
+
+}  // namespace gqa::html

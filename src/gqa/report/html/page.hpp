@@ -1,0 +1,39 @@
+// The frame of every page: head, style, the verdict at the top, landmarks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gqa/audit/audit.hpp"
+#include "gqa/report/html/markup.hpp"
+
+namespace gqa::html {
+
+/// How a page, a case or a rule stands; a word and a mark go with every colour.
+enum class Standing { good, bad, open, broken };
+Standing standing_of(Verdict verdict);
+
+/// "✓ pass": the mark is hidden from screen readers, the word is not.
+Markup badge(Standing standing, std::string_view word);
+Markup badge(Verdict verdict);
+
+struct Section {
+  std::string id;
+  std::string title;
+  Markup content;
+};
+
+struct Page {
+  std::string kind;   ///< "audit": part of the title
+  std::string title;  ///< "Audit of 47 recordings"
+  Standing standing = Standing::open;
+  std::string verdict;  ///< "Fail"
+  Markup summary;       ///< a sentence or two beside the verdict
+  std::vector<Section> sections;
+};
+
+/// One file without anything from elsewhere: its own content security policy forbids scripts,
+/// connections and everything but its style. The same input gives the same bytes.
+std::string page_text(const Page& page);
+
+}  // namespace gqa::html

@@ -1,0 +1,37 @@
+// One self-contained page for each kind of report, as HTML that is XML too.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gqa/diagnose/identify.hpp"
+#include "gqa/exact/enumeration.hpp"
+#include "gqa/report/audit_report.hpp"
+#include "gqa/theory/claim.hpp"
+
+namespace gqa {
+
+struct EnumerationCrossCheck;
+struct FixtureReport;
+
+/// Audits. Of several cases, a table of all of them comes first, and what is wrong by its name.
+std::string audit_html(const std::vector<AuditCase>& cases);
+
+/// Probes of one implementation in one element type, with what was declared and what was found.
+struct ProbeCase {
+  ProbeReport report;
+  std::vector<IdentifiedRule> rules;
+};
+/// `name`: of the implementation, or the directory with its answers.
+std::string probe_html(const std::string& name, const std::vector<ProbeCase>& cases);
+
+/// `engine`: the exact arithmetic, "gmp" or "boost".
+std::string enumeration_html(const EnumerationResult& result, const std::string& engine);
+
+std::string claims_html(const std::vector<ClaimReport>& reports);
+
+std::string fixtures_html(const std::vector<FixtureReport>& reports,
+                          const std::optional<EnumerationCrossCheck>& cases);
+
+}  // namespace gqa

@@ -1,0 +1,48 @@
+// The pictures of an audit. `id` is the prefix of identifiers, of its own for every picture.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gqa/audit/error_map.hpp"
+#include "gqa/audit/tolerance.hpp"
+#include "gqa/num/rational.hpp"
+#include "gqa/diagnose/audit_pictures.hpp"
+#include "gqa/report/html/markup.hpp"
+
+namespace gqa::html {
+
+/// The largest certified error of each head and row, in blocks where there are many; with parts,
+/// the blocks themselves are enlarged behind. `q_heads`: Hq. Empty if the map keeps nothing.
+Markup heat_map_picture(const std::string& id, const ErrorMap& map, std::int64_t q_heads,
+                        bool with_parts = true);
+
+/// How many elements have which error, with what the tolerance allows.
+/// `elements`: all, so that those without an error in ulp can be named.
+Markup histogram_picture(const std::string& id, const ErrorMap& map, const Tolerance& tolerance,
+                         std::span<const ElementBounds> bounds, std::int64_t elements);
+
+/// Query heads wired to the KV heads that they read, declared and found.
+/// `found_by`: the explanation that the found map is of.
+Markup head_map_picture(const std::string& id, const HeadMapPicture& heads,
+                        const std::string& found_by);
+
+/// Which keys the rows of one head see, declared and found.
+Markup visible_keys_picture(const std::string& id, const VisibleKeysPicture& keys,
+                            const std::string& found_by);
+
+/// Two values in the plane, the open segment between them, and outputs on it (or beside it).
+struct SegmentPicture {
+  std::vector<Rational> first;   ///< two coordinates
+  std::vector<Rational> second;  ///< two coordinates
+  struct Point {
+    std::vector<Rational> at;
+    bool attainable = true;
+  };
+  std::vector<Point> points;
+};
+Markup segment_picture(const std::string& id, const SegmentPicture& picture);
+
+}  // namespace gqa::html

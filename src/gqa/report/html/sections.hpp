@@ -1,0 +1,29 @@
+// Parts that several pages share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gqa/attention/contract.hpp"
+#include "gqa/attention/dimensions.hpp"
+#include "gqa/diagnose/diagnosis.hpp"
+#include "gqa/diagnose/audit_pictures.hpp"
+#include "gqa/report/html/markup.hpp"
+
+namespace gqa::html {
+
+/// The contract in words, one rule a line; `operands` may be null.
+Markup contract_section(const Contract& contract, const Dimensions& dimensions,
+                        const OperandsPresent* operands);
+
+/// Every explanation with the sentence and the wrong formula of each fault, or what could be
+/// measured; then what the inputs cannot tell apart, folded under `id`. Empty for nothing.
+Markup diagnosis_section(const std::string& id, const Diagnosis& diagnosis);
+
+/// One fault: its name, what it does, its wrong formula.
+Markup fault_markup(const Fault& fault);
+
+/// "causal.top_left + window.off_by_one", or "" without a name.
+std::string named_faults(const Diagnosis& diagnosis);
+
+}  // namespace gqa::html

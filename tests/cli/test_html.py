@@ -1,0 +1,259 @@
+"""--html: one self-contained page for every kind of report."""
+
+import json
+import math
+import os
+import unittest
+from pathlib import Path
+
+import safetensors_file
+from command_line import BAD_INPUT, HOLDS, UNDECIDED, USAGE, WRONG, CommandLine, recordings
+from html_page import Page, faults_of
+
+ATTACK = "<script>alert(1)<\u2215script>\"'&<img src=x onerror=alert(2)>"
+HEADS, KV_HEADS, ROWS, WIDTH = 4, 2, 3, 2
+
+
+def problem(rows=ROWS, kv_head=lambda head: head // 2, causal=True):
+    """Tensors of one batch entry, and an output computed in binary64 and stored in binary32."""
+    number = lambda *place: math.sin(sum((i + 1) * (n + 1) for n, i in enumerate(place)))
+    query = [[[number(h, i, d) for d in range(WIDTH)] for i in range(rows)] for h in range(HEADS)]
+    key = [[[number(3, h, i, d) for d in range(WIDTH)] for i in range(rows)] for h in range(KV_HEADS)]
+    value = [[[number(h, i, d, 5) for d in range(WIDTH)] for i in range(rows)] for h in range(KV_HEADS)]
+    rounded = lambda rank3: [[[float_of(x) for x in row] for row in head] for head in rank3]
+    query, key, value = rounded(query), rounded(key), rounded(value)
+    output = []
+    for head in range(HEADS):
+        keys, values = key[kv_head(head)], value[kv_head(head)]
+        for row in range(rows):
+            seen = range(row + 1 if causal else rows)
+            scores = [
+                sum(q * k for q, k in zip(query[head][row], keys[j])) / math.sqrt(WIDTH) for j in seen
+            ]
+            weights = [math.exp(score - max(scores)) for score in scores]
+            for column in range(WIDTH):
+                total = sum(w * values[j][column] for w, j in zip(weights, seen))
+                output.append(total / sum(weights))
+    flat = lambda rank3: [x for head in rank3 for row in head for x in row]
+    return {
+        "query": ([1, HEADS, rows, WIDTH], flat(query)),
+        "key": ([1, KV_HEADS, rows, WIDTH], flat(key)),
+        "value": ([1, KV_HEADS, rows, WIDTH], flat(value)),
+        "output": ([1, HEADS, rows, WIDTH], output),
+    }
+
+
+def float_of(number):
+    """The nearest binary32."""
+    import struct
+
+    return struct.unpack("<f", struct.pack("<f", number))[0]
+
+
+class HtmlTest(CommandLine):
+    def page(self, *arguments, status):
+        path = self.folder / "page.html"
+        self.run_program(*arguments, "--html", path, status=status)
+        page = Page(path.read_text(encoding="utf-8"))
+        self.assertEqual(faults_of(page), [])
+        self.assertEqual([p for p in self.folder.iterdir() if p.name.startswith("page.html.")], [])
+        return page
+
+    def recording(self, name="kernel.safetensors", causal=True, **options):
+        path = self.folder / name
+        metadata = {"attention": json.dumps({"causal": causal})}
+        safetensors_file.write(path, metadata, problem(causal=causal, **options))
+        return path
+
+
+class AuditPage(HtmlTest):
+    def test_a_pass_says_so_with_the_contract_in_words_and_every_picture(self):
+        page = self.page("audit", self.recording(), status=HOLDS)
+        self.assertEqual(page.verdict(), "Pass")
+        text = page.text()
+        self.assertIn("contiguous: query head h reads KV head ⌊h / 2⌋", text)
+        self.assertIn("keys up to the row's own position", text)
+        titles = [page.text(svg.find("{http://www.w3.org/2000/svg}title")) for svg in page.all("svg")]
+        self.assertTrue(any(title.startswith("Largest certified error in ulp") for title in titles), titles)
+        self.assertIn("Histogram of certified errors in ulp", titles)
+        self.assertIn("Declared head map", titles)
+        self.assertIn("Declared", titles)
+        self.assertIn("Likely bound: ", text)
+        self.assertIn("worst-case bound", text)
+
+    def test_a_tiled_head_map_is_named_and_drawn_beside_the_declared_one(self):
+        page = self.page("audit", self.recording(kv_head=lambda h: h % 2), status=WRONG)
+        self.assertEqual(page.verdict(), "Fail")
+        self.assertIn("head_map.tiled", page.text())
+        self.assertIn("the KV heads are tiled", page.text())
+        # The figures that the JSON has, from the same audit.
+        got = self.run_json("audit", self.folder / "kernel.safetensors", status=WRONG)["cases"][0]
+        self.assertIn(f"{got['violations']} of {got['elements']} elements violate the tolerance.", page.text())
+        self.assertIn("query heads 1, 2 read another KV head than declared", page.text())
+
+    def test_keys_that_should_not_be_seen_are_marked(self):
+        path = self.folder / "kernel.safetensors"
+        tensors = problem(causal=False)
+        safetensors_file.write(path, {"attention": json.dumps({"causal": True})}, tensors)
+        page = self.page("audit", path, status=WRONG)
+        self.assertIn("causal.", page.text())
+        self.assertIn("+ marks keys that should not be seen", page.text())
+
+    def test_the_map_and_the_histogram_hold_every_element(self):
+        page = self.page("audit", self.recording(), status=HOLDS)
+        cells = [e for e in page.all("rect") if (e.get("class") or "").startswith("h") and len(e)]
+        self.assertEqual(len(cells), HEADS * ROWS)
+        self.assertIn(f"Certified errors of {HEADS * ROWS * WIDTH} elements", page.text())
+
+    def test_without_the_filter_the_pictures_are_the_same_but_for_the_radius(self):
+        path = self.recording()
+        with_filter = self.page("audit", path, status=HOLDS)
+        without = self.page("audit", path, "--no-filter", status=HOLDS)
+        count = lambda page: sum((e.get("class") or "").startswith("h") and len(e) for e in page.all("rect"))
+        self.assertEqual(count(with_filter), count(without))
+
+    def test_names_from_files_are_text_wherever_they_stand(self):
+        folder = self.folder / "attack"
+        folder.mkdir()
+        right = folder / f"{ATTACK}.safetensors"
+        safetensors_file.write(right, {"attention": json.dumps({"causal": True})}, problem())
+        unread = folder / f"{ATTACK}2.safetensors"
+        safetensors_file.write(unread, {}, {ATTACK: ([1], [1.0])})
+        page = self.page("audit", folder, status=BAD_INPUT)
+        self.assertNotIn("<script", page.source)
+        self.assertNotIn("<img", page.source)
+        self.assertIn(ATTACK, page.text())
+        alone = self.page("audit", right, status=HOLDS)
+        self.assertNotIn("<script", alone.source)
+        self.assertIn(ATTACK, alone.text())
+
+    def test_a_name_that_is_not_text_is_shown_with_replacements(self):
+        name = os.fsdecode(b"\xff\x1b[31m.safetensors")
+        path = self.folder / name
+        safetensors_file.write(path, {"attention": json.dumps({"causal": True})}, problem())
+        page = Page(self.run_program("audit", path, "--html", "-", status=HOLDS).stdout)
+        self.assertIn("\ufffd\ufffd[31m.safetensors", page.text())
+
+    def test_many_cases_have_a_table_whose_links_lead_into_their_sections(self):
+        folder = self.folder / "many"
+        folder.mkdir()
+        for name, kv_head in {"a": lambda h: h // 2, "b": lambda h: h % 2, "c": lambda h: 0}.items():
+            self.recording(f"many/{name}.safetensors", kv_head=kv_head)
+        (folder / "d.safetensors").write_bytes(b"nothing")
+        page = self.page("audit", folder, status=BAD_INPUT)
+        self.assertEqual(page.verdict(), "Fail, and not all could be read")
+        self.assertEqual(list(page.sections()), ["faults", "cases", "details"])
+        self.assertIn("head_map.tiled", page.sections()["faults"])
+        rows = [page.text(row) for row in page.all("tr")]
+        order = [next(i for i, row in enumerate(rows) if row.startswith(f"{n}.safetensors")) for n in "dbca"]
+        self.assertEqual(order, sorted(order))
+        links = [a.get("href") for a in page.all("a")]
+        for number in range(1, 5):
+            self.assertIn(f"#case-{number}", links)
+
+    def test_a_long_recording_comes_in_blocks(self):
+        page = self.page("audit", self.recording(rows=150), status=HOLDS)
+        self.assertIn("Rows 0 to 63, by row", page.text())
+        self.assertIn("Rows 128 to 149, by row", page.text())
+
+    def test_a_sample_is_told_and_its_gaps_are_shown(self):
+        page = self.page("audit", self.recording(rows=20), "--sample", "5", status=HOLDS)
+        self.assertIn("a sample of 5 of 80 rows (seed 0)", page.text())
+        self.assertIn("not measured", page.text())
+
+    def test_every_stated_tolerance_is_drawn(self):
+        path = self.recording()
+        for flags in (["--max-ulp", "8"], ["--atol", "1e-3", "--rtol", "1/1000"], ["--model", "f32"]):
+            page = self.page("audit", path, *flags, status=HOLDS)
+            self.assertIn("Likely bound: " if flags[0] == "--model" else "Tolerance: ", page.text())
+
+    def test_the_same_input_gives_the_same_bytes(self):
+        path = self.recording()
+        pages = {self.page("audit", path, "--threads", str(n), status=HOLDS).source for n in (1, 2, 2)}
+        self.assertEqual(len(pages), 1)
+
+    def test_a_journal_keeps_the_map(self):
+        path = self.recording(rows=150)
+        journal = self.folder / "journal"
+        first = self.page("audit", path, "--journal", journal, status=HOLDS).source
+        self.assertEqual(first, self.page("audit", path, "--journal", journal, status=HOLDS).source)
+        self.assertEqual(first, self.page("audit", path, status=HOLDS).source)
+        # Without a page there is no map, so this is another audit.
+        result = self.run_program("audit", path, "--journal", journal, status=BAD_INPUT)
+        self.assertIn("[journal.mismatch]", result.stderr)
+        self.assertIn("error map", result.stderr)
+
+    def test_the_recorded_kernel_passes(self):
+        page = self.page("audit", *recordings(), status=HOLDS)
+        self.assertEqual(page.verdict(), "Pass")
+
+
+class OtherPages(HtmlTest):
+    def test_enumerate(self):
+        page = self.page("enumerate", status=HOLDS)
+        self.assertEqual(page.verdict(), "Verified")
+        self.assertIn("210 of 210 cases are exactly equal", page.text())
+        self.assertIn("72 of 72 controls are told apart", page.text())
+        self.assertIn("35 pairs of Hq and a divisor Hkv; in 12 of them", page.text())
+        self.page("enumerate", "--max-heads", "40", status=HOLDS)
+
+    def test_claims(self):
+        page = self.page("claims", "a", "u", status=HOLDS)
+        self.assertEqual(page.verdict(), "All settled")
+        self.assertIn("2 claims: 1 proved, 1 refuted", page.text())
+        self.assertIn("why: every row-stochastic P fixes the constant column", page.text())
+
+    def test_verify_draws_the_open_segment(self):
+        page = self.page("verify", status=HOLDS)
+        self.assertEqual(page.verdict(), "Verified")
+        self.assertIn("The open segment between the values (4, 0) and (0, 8).", page.text())
+        self.assertIn("(3, 2) is on it.", page.text())
+        self.assertIn("(4, 0) is not on it.", page.text())
+
+    def test_probe_check_without_an_answer_is_undecided(self):
+        probes = self.folder / "probes"
+        self.run_program("probe", "write", probes, status=HOLDS)
+        page = self.page("probe", "check", probes, status=UNDECIDED)
+        self.assertEqual(page.verdict(), "Undecided")
+
+
+@unittest.skipUnless("GQAVERIFY_KERNELS_DIR" in os.environ, "no kernels were built")
+class KernelPages(HtmlTest):
+    KERNEL = ["--kernel", Path(os.environ.get("GQAVERIFY_KERNELS_DIR", "")) / "faulty_kernel.so"]
+
+    def test_identify_has_a_part_for_every_type_and_draws_what_differs(self):
+        page = self.page("identify", *self.KERNEL, "--kernel-options", "window.one_wide", status=WRONG)
+        self.assertEqual(page.verdict(), "Fail")
+        self.assertIn("the window is one key too wide", page.text())
+        self.assertIn("+ marks keys that should not be seen", page.text())
+        self.assertGreater(len([s for s in page.sections() if s.endswith("-rules")]), 1)
+
+    def test_a_live_kernel_is_audited_on_generated_problems(self):
+        flags = [*self.KERNEL, "--type", "binary32", "--problems", "4"]
+        page = self.page("audit", *flags, status=HOLDS)
+        self.assertIn("4 of 4 cases passed.", page.text())
+
+    def test_of_very_many_cases_some_are_shown_in_full_and_all_are_listed(self):
+        page = self.page("audit", *self.KERNEL, "--type", "binary32", "--problems", "260", status=HOLDS)
+        self.assertIn("250 of 260 cases are shown in full, failures first.", page.text())
+        self.assertEqual(len([d for d in page.all("div") if d.get("class") == "case"]), 250)
+        self.assertEqual(len([row for row in page.all("tr") if "✓ pass" in page.text(row)]), 260)
+
+
+class Usage(CommandLine):
+    def test_the_page_alone_goes_to_standard_output(self):
+        file = self.folder / "found.json"
+        result = self.run_program("enumerate", "--html", "-", "--json", file, status=HOLDS)
+        self.assertEqual(Page(result.stdout).verdict(), "Verified")
+        self.assertEqual(json.loads(file.read_text())["cases"], 210)
+
+    def test_two_results_do_not_share_standard_output(self):
+        result = self.run_program("enumerate", "--html", "-", "--json", "-", status=USAGE)
+        self.assertEqual(result.stdout, "")
+        self.assertIn("--html", result.stderr)
+
+    def test_a_page_that_cannot_be_written_is_no_success(self):
+        page = Path(self.folder) / "absent" / "page.html"
+        result = self.run_program("enumerate", "--html", page, status=BAD_INPUT)
+        self.assertIn("[file.unwritable]", result.stderr)
+        self.assertFalse(page.exists())
