@@ -49,6 +49,10 @@ AuditCase audit_problem(const std::string& path, const ProblemTensors& tensors,
   entry.contract = problem.contract;
   entry.dimensions = problem.dimensions;
   if (problem.output) entry.element_type = name(problem.output->type());
+  // Without an output, of the gradient that comes first.
+  for (const auto& gradient : {tensors.grad_query, tensors.grad_key, tensors.grad_value}) {
+    if (entry.element_type.empty() && gradient) entry.element_type = name(gradient->type);
+  }
   entry.sample = sampled_rows(audit.flags, problem.dimensions);
   const std::int64_t rows = entry.sample ? entry.sample->rows : row_count(problem.dimensions);
   Progress progress(path, audit.cluster.is_first() ? rows : 0);

@@ -72,7 +72,9 @@ void audit_recorded_inputs(KernelHost& host, Audit& audit) {
     for (const std::filesystem::path& found : find_recordings(path)) {
       for (Recording& recording : read_recordings(found)) {
         for (auto* output : {&recording.tensors.present_key, &recording.tensors.present_value,
-                             &recording.tensors.qk_matmul_output, &recording.tensors.lse}) {
+                             &recording.tensors.qk_matmul_output, &recording.tensors.lse,
+                             &recording.tensors.grad_output, &recording.tensors.grad_query,
+                             &recording.tensors.grad_key, &recording.tensors.grad_value}) {
           output->reset();
         }
         const ElementType type = recording.tensors.query->type;

@@ -39,6 +39,13 @@ void multiply(std::size_t m, std::size_t n, std::size_t k, BlasMatrix<const doub
               extent(result.stride));
 }
 
+void multiply_left_transposed(std::size_t m, std::size_t n, std::size_t k,
+                              BlasMatrix<const double> a, BlasMatrix<const double> b,
+                              BlasMatrix<double> result) {
+  cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, extent(m), extent(n), extent(k), 1.0, a.data,
+              extent(a.stride), b.data, extent(b.stride), 0.0, result.data, extent(result.stride));
+}
+
 void multiply(std::size_t m, std::size_t n, std::size_t k, BlasMatrix<const float> a,
               BlasMatrix<const float> b, BlasMatrix<float> result) {
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, extent(m), extent(n), extent(k), 1.0F,

@@ -1,4 +1,4 @@
-// The two matrix products of the filter, through CBLAS, one thread a call.
+// The matrix products of the filters, through CBLAS, one thread a call.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,11 @@ void multiply_transposed(std::size_t m, std::size_t n, std::size_t k, BlasMatrix
 /// result[m x n] = a[m x k] * b[k x n], with the same errors.
 void multiply(std::size_t m, std::size_t n, std::size_t k, BlasMatrix<const double> a,
               BlasMatrix<const double> b, BlasMatrix<double> result);
-/// The same in binary32.
+/// result[m x n] = transpose(a[k x m]) * b[k x n], with the same errors.
+void multiply_left_transposed(std::size_t m, std::size_t n, std::size_t k,
+                              BlasMatrix<const double> a, BlasMatrix<const double> b,
+                              BlasMatrix<double> result);
+/// multiply in binary32.
 void multiply(std::size_t m, std::size_t n, std::size_t k, BlasMatrix<const float> a,
               BlasMatrix<const float> b, BlasMatrix<float> result);
 

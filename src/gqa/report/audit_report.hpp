@@ -14,7 +14,7 @@
 namespace gqa {
 
 /// The rows that were audited, where not all were: a random choice of `rows` of `of` rows. The
-/// caches present_key and present_value are audited as a whole all the same.
+/// caches present_key and present_value and gradients are audited as a whole all the same.
 struct SampledRows {
   std::int64_t rows = 0;
   std::int64_t of = 0;
@@ -27,6 +27,10 @@ std::string describe(const SampledRows& sample);
 /// Is the output of that name audited by rows, so that a sample concerns it?
 bool is_sampled(std::string_view output);
 
+/// Is it grad_query, grad_key or grad_value? Of those every row is audited, and a precision model
+/// judges by its worst case alone.
+bool is_gradient(std::string_view output);
+
 /// One audited path, with what was declared and what was found.
 struct AuditCase {
   std::string path;
@@ -38,8 +42,8 @@ struct AuditCase {
   std::string element_type;  ///< of the output
   Tolerance tolerance;
   std::optional<SampledRows> sample;   ///< nullopt: every row
-  std::optional<AuditResult> result;   ///< of `output`
-  std::vector<OutputAudit> outputs;    ///< of every output, `output` first
+  std::optional<AuditResult> result;   ///< of the first output
+  std::vector<OutputAudit> outputs;    ///< of every output, `output` first if it is there
   std::optional<Diagnosis> diagnosis;  ///< nullopt: not asked for
 };
 
