@@ -24,11 +24,12 @@ struct Counts {
   std::int64_t with_error = 0;
 
   void print(const char* title) const {
-    fmt::print("{}: {} elements, {} rows ({} open); radius / error: geometric mean {:.3g}, "
-               "smallest {:.3g}\n",
-               title, elements, rows, open,
-               std::exp(sum_of_logarithms / std::max<double>(1, static_cast<double>(with_error))),
-               smallest);
+    fmt::print(
+        "{}: {} elements, {} rows ({} open); radius / error: geometric mean {:.3g}, "
+        "smallest {:.3g}\n",
+        title, elements, rows, open,
+        std::exp(sum_of_logarithms / std::max<double>(1, static_cast<double>(with_error))),
+        smallest);
   }
 };
 
@@ -100,8 +101,7 @@ TEST_CASE("gradient filter: no element of random problems leaves its radius") {
     const Draw kind = gqa_test::one_of(
         random, {Draw::normal, Draw::uniform, Draw::tiny, Draw::huge, Draw::subnormal, Draw::equal,
                  Draw::integers, Draw::mixed_magnitudes});
-    tensors.grad_output =
-        test::drawn_grad_output(random, tensors, kind, ElementType::binary64);
+    tensors.grad_output = test::drawn_grad_output(random, tensors, kind, ElementType::binary64);
     CAPTURE(seed);
     CAPTURE(drawn.description);
     check_problem(tensors, drawn.contract, random_options(random), counts);
@@ -117,8 +117,8 @@ TEST_CASE("gradient filter: cancelling, saturated and single keys stay within th
     gqa_test::Random random(static_cast<unsigned>(seed));
     for (const Draw scores : {Draw::normal, Draw::tiny, Draw::huge, Draw::subnormal, Draw::equal}) {
       for (const Draw values : {Draw::normal, Draw::equal, Draw::mixed_magnitudes}) {
-        gqa_test::Plain plain(random, 5, gqa_test::one_of<std::int64_t>(random, {1, 2, 31}),
-                              scores, values);
+        gqa_test::Plain plain(random, 5, gqa_test::one_of<std::int64_t>(random, {1, 2, 31}), scores,
+                              values);
         // Every value nearly the same: g.v - g.o cancels.
         if (gqa_test::chance(random, 0.5)) {
           for (double& v : plain.value) v = 1e6 + 1e-6 * v;
@@ -141,8 +141,8 @@ TEST_CASE("gradient filter: cancelling, saturated and single keys stay within th
 
 TEST_CASE("gradient filter: a row that is not a number opens itself and the keys that it sees") {
   gqa_test::Random random(7);
-  for (const double poison : {std::numeric_limits<double>::quiet_NaN(),
-                              std::numeric_limits<double>::infinity(), 1e200}) {
+  for (const double poison :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e200}) {
     gqa_test::Plain plain(random, 6, 6, Draw::normal, Draw::normal);
     plain.contract.causal = true;
     const AttentionProblem problem = plain.problem();

@@ -78,10 +78,8 @@ inline Problem<BallNumbers> ball_problem(const AttentionProblem& p) {
             if (at) added = Ball(p.bias->data()[*at]);
           }
           if (p.alibi_slopes) {
-            const double slope =
-                (*p.alibi_slopes)[static_cast<std::size_t>(b * d.q_heads + h)];
-            const auto distance =
-                static_cast<double>(std::abs(p.visibility.position(b, i) - j));
+            const double slope = (*p.alibi_slopes)[static_cast<std::size_t>(b * d.q_heads + h)];
+            const auto distance = static_cast<double>(std::abs(p.visibility.position(b, i) - j));
             added -= Ball(slope) * Ball(distance);
           }
           bias.push_back(added);
@@ -134,7 +132,10 @@ inline std::shared_ptr<TypedTensor> rounded_tensor(const Tensor<Ball>& exact, st
     for (std::int64_t h = 0; h < shape[1]; ++h) {
       const auto rows = exact.matrix(b, h);
       for (std::size_t r = static_cast<std::size_t>(past); r < rows.rows(); ++r) {
-        for (const Ball& x : rows.row(r)) values.push_back(x.midpoint_double());
+        // A ball about zero is zero here: equal values, one key.
+        for (const Ball& x : rows.row(r)) {
+          values.push_back(x.contains_zero() ? 0.0 : x.midpoint_double());
+        }
       }
     }
   }

@@ -74,10 +74,9 @@ TEST_CASE("gradient worst case: in binary32 and mixed precision one wrong term i
       BackwardOperands faulty = operands;
       for (std::size_t e = 0; e < 24 * 16; ++e) faulty.grad[e] = 0;
       const ProblemTensors tensors = [&] {
-        ProblemTensors t = test::backward_tensors(
-            faulty, formats.storage, test::RoundedBackward(faulty, formats, {}).run());
-        t.grad_output =
-            test::tensor_of(formats.storage, {1, 4, 24, 16}, operands.grad);
+        ProblemTensors t = test::backward_tensors(faulty, formats.storage,
+                                                  test::RoundedBackward(faulty, formats, {}).run());
+        t.grad_output = test::tensor_of(formats.storage, {1, 4, 24, 16}, operands.grad);
         return t;
       }();
       for (const GradientKind kind : gradient_kinds) {
@@ -114,9 +113,9 @@ TEST_CASE("gradient worst case: both rungs know the same bound") {
         INFO("seed ", seed, ", row ", r, ", column ", c);
         REQUIRE(row[c].bounds.has_value());
         const double exact = row[c].bounds->worst.midpoint_double();
-        const double filtered = recorded_worst(
-            part.worst(r, c), std::abs(part.value(r, c)),
-            formats.model->output_roundoff(format), formats.model->output_underflow(format));
+        const double filtered = recorded_worst(part.worst(r, c), std::abs(part.value(r, c)),
+                                               formats.model->output_roundoff(format),
+                                               formats.model->output_underflow(format));
         CHECK(std::abs(filtered - exact) <= 0x1p-12 * exact);
       }
     };

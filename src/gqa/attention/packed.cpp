@@ -167,8 +167,8 @@ PackedDocument cut(const ProblemTensors& tensors, const PackedOffsets& offsets, 
   document.tensors.query = rows_of(tensors.query, q[n], q[n + 1]);
   document.tensors.key = rows_of(tensors.key, k[n], k[n + 1]);
   document.tensors.value = rows_of(tensors.value, k[n], k[n + 1]);
-  for (const auto field : {&ProblemTensors::output, &ProblemTensors::grad_output,
-                           &ProblemTensors::grad_query}) {
+  for (const auto field :
+       {&ProblemTensors::output, &ProblemTensors::grad_output, &ProblemTensors::grad_query}) {
     if (tensors.*field) document.tensors.*field = rows_of(tensors.*field, q[n], q[n + 1]);
   }
   for (const auto field : {&ProblemTensors::grad_key, &ProblemTensors::grad_value}) {

@@ -16,11 +16,10 @@ struct PackedDocument {
 
 /// Cuts the tensors of layout THD at cu_seqlens_q and cu_seqlens_k ([N + 1], int32 or int64):
 /// document n has the query and output rows [cu_seqlens_q[n], cu_seqlens_q[n + 1]) and the key
-/// and value rows of cu_seqlens_k; without cu_seqlens_k both are cut alike, and so are gradients. No
-/// row sees another
-/// document. sink and alibi_slopes [Hq] belong to all documents, alibi_slopes [N, Hq] and
-/// lse [Hq, total] are cut. Documents without a query row have nothing to audit and are left
-/// out. Without cu_seqlens_q the tensors come back as they are, as document 0.
+/// and value rows of cu_seqlens_k; without cu_seqlens_k both are cut alike, and so are gradients.
+/// No row sees another document. sink and alibi_slopes [Hq] belong to all documents, alibi_slopes
+/// [N, Hq] and lse [Hq, total] are cut. Documents without a query row have nothing to audit and are
+/// left out. Without cu_seqlens_q the tensors come back as they are, as document 0.
 ///
 /// Errors: InputError at the tensor's name:
 /// - "contract.packed_layout": cu_seqlens with a layout other than THD

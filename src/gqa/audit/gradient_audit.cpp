@@ -21,7 +21,6 @@ struct GradientAudit::Kept {
 
 namespace {
 
-
 StridedTensor view(const AttentionProblem& problem,
                    const std::shared_ptr<const TypedTensor>& tensor, bool of_queries,
                    const std::string& where, const Shape& expected) {
@@ -140,8 +139,8 @@ AuditTally GradientAudit::history_tally(GradientKind kind, std::int64_t block) {
     if (other >= kind) empty[static_cast<std::size_t>(other)] = empty_tally(other);
   }
   const std::int64_t kv_heads = problem_.dimensions.kv_heads;
-  GradientTallies tallies = audit_history(gradient_, recorded_, options_, empty, block / kv_heads,
-                                          block % kv_heads);
+  GradientTallies tallies =
+      audit_history(gradient_, recorded_, options_, empty, block / kv_heads, block % kv_heads);
   const std::lock_guard lock(kept_->mutex);
   for (const GradientKind other : kinds()) {
     if (other <= kind) continue;
@@ -155,9 +154,8 @@ AuditResult GradientAudit::audit(GradientKind kind) {
   BlockJob job = start_job(std::string(name(kind)), empty_tally(kind), options_);
   job.count = problem_.dimensions.batch * problem_.dimensions.kv_heads;
   job.run = [this, kind](std::span<const std::int64_t> blocks, const FinishBlock& finish) {
-    tbb::parallel_for(std::size_t{0}, blocks.size(), [&](std::size_t i) {
-      finish(blocks[i], history_tally(kind, blocks[i]));
-    });
+    tbb::parallel_for(std::size_t{0}, blocks.size(),
+                      [&](std::size_t i) { finish(blocks[i], history_tally(kind, blocks[i])); });
   };
   AuditTally tally = run_job(job, options_);
   std::string where = describe_violations(kind, tally);

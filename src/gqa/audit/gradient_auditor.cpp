@@ -139,9 +139,8 @@ class HistoryAuditor {
       record(kind, at, value, part.value(r, c), radius, error, ulp, Uncertain::unknown());
       return true;
     }
-    const Uncertain answer =
-        within(error, model_ != nullptr ? worst(kind, part, r, c, magnitude)
-                                        : stated_->allowed(magnitude, ulp));
+    const Uncertain answer = within(error, model_ != nullptr ? worst(kind, part, r, c, magnitude)
+                                                             : stated_->allowed(magnitude, ulp));
     if (!answer.is_decided()) return false;
     record(kind, at, value, part.value(r, c), radius, error, ulp, answer);
     return true;
@@ -153,10 +152,9 @@ class HistoryAuditor {
     const double roundoff = model_->output_roundoff(format);
     const double underflow = model_->output_underflow(format);
     const double moved = part.worst(r, c);
-    return {rounded_down(
-                recorded_worst(moved * (1 - 0x1p-12), magnitude.lower, roundoff, underflow)),
-            rounded_up(
-                recorded_worst(moved * (1 + 0x1p-12), magnitude.upper, roundoff, underflow))};
+    return {
+        rounded_down(recorded_worst(moved * (1 - 0x1p-12), magnitude.lower, roundoff, underflow)),
+        rounded_up(recorded_worst(moved * (1 + 0x1p-12), magnitude.upper, roundoff, underflow))};
   }
 
   void record(GradientKind kind, const std::array<std::int64_t, 4>& at, double value, double centre,

@@ -28,8 +28,7 @@ GradientDelta gradient_delta(const FilterTile& tile, std::size_t r, const double
     delta.error += std::abs(g) * tile.radius(r, c);
   }
   const double n = static_cast<double>(tile.columns);
-  delta.error = (delta.error + summation_error(tile.columns) * magnitudes) *
-                    (1 + 8 * (n + 8) * u) +
+  delta.error = (delta.error + summation_error(tile.columns) * magnitudes) * (1 + 8 * (n + 8) * u) +
                 n * 0x1p-1070;
   return delta;
 }

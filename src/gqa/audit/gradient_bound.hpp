@@ -19,13 +19,13 @@
 // Sums over m terms that go through `depth` additions and one product: gamma(depth + 2) sum |.|.
 // Products are bounded by |x_rc| <= column[c] share[r] (Magnitudes) instead of by a product of
 // magnitudes, so that a sum over keys is one number for all columns:
-//   grad_query_ic: scale column_k[c] sum_j share_j (e_a (1 + rho) w^ + (rho + sigma + 6 u + gamma) b)
-//   grad_key_jc:   scale column_q[c] sum_i share_i (the same, with the query's scale_error + 2 u)
-//   grad_value_jc: column_g[c] sum_i share_i (rho + gamma) w^
-// Underflow: fewer than n + rows + dk + dv + 64 products lose at most 2^-1074 each, times an operand
-// at most: (...) 2^-1050 (1 + scale)(1 + largest column) covers it, with norms of at most 2^300.
-// The sums themselves are of terms that are not negative; a factor 1 + m 2^-51 covers the roundings
-// of m of them.
+//   grad_query_ic: scale column_k[c] sum_j share_j (e_a (1 + rho) w^ + (rho + sigma + 6 u + gamma)
+//   b) grad_key_jc:   scale column_q[c] sum_i share_i (the same, with the query's scale_error + 2
+//   u) grad_value_jc: column_g[c] sum_i share_i (rho + gamma) w^
+// Underflow: fewer than n + rows + dk + dv + 64 products lose at most 2^-1074 each, times an
+// operand at most: (...) 2^-1050 (1 + scale)(1 + largest column) covers it, with norms of at most
+// 2^300. The sums themselves are of terms that are not negative; a factor 1 + m 2^-51 covers the
+// roundings of m of them.
 #pragma once
 
 #include <cstdint>

@@ -35,8 +35,7 @@ Tensor<Ball> read_rows(const StridedTensor& tensor, const GradientFacts& facts,
   std::vector<double> buffer(static_cast<std::size_t>(width));
   for (std::int64_t r = 0; r < facts.rows(); ++r) {
     const std::int64_t head = facts.heads[static_cast<std::size_t>(r / queries)];
-    tensor.read_rows(facts.batch, head, r % queries, r % queries + 1, buffer.data(),
-                     buffer.size());
+    tensor.read_rows(facts.batch, head, r % queries, r % queries + 1, buffer.data(), buffer.size());
     const auto row = balls.matrix(0, 0).row(static_cast<std::size_t>(r));
     for (std::size_t c = 0; c < buffer.size(); ++c) row[c] = Ball(buffer[c]);
   }
@@ -186,8 +185,8 @@ std::optional<GradientEnclosure::KeyRow> GradientEnclosure::key_row(std::size_t 
 std::vector<Enclosed> GradientEnclosure::finish(GradientKind kind, const Sums& sums) const {
   const bool is_value = kind == GradientKind::value;
   const bool is_query = kind == GradientKind::query;
-  const Ball scale = is_value || gradient_.rule.scale_missing ? Ball(1)
-                                                              : gradient_.problem.scale_ball();
+  const Ball scale =
+      is_value || gradient_.rule.scale_missing ? Ball(1) : gradient_.problem.scale_ball();
   const Ball factor(gradient_.factor(static_cast<std::int64_t>(facts_.heads.size())));
   const FloatFormat* format =
       is_value ? formats_.value : (is_query ? formats_.query : formats_.key);

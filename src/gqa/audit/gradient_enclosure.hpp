@@ -61,8 +61,8 @@ class GradientEnclosure {
     bool equal_scores = false;  ///< weights 1 / members
     std::int64_t members = 0;
     bool slope_is_one = false;
-    Rational delta;               ///< with equal_scores
-    bool no_difference = false;   ///< every g.v_j equals delta
+    Rational delta;              ///< with equal_scores
+    bool no_difference = false;  ///< every g.v_j equals delta
   };
 
   std::int64_t head_of(std::size_t r) const {

@@ -34,17 +34,14 @@ void start_part(GradientPart& part, std::int64_t rows, std::size_t stride, bool 
 class HistoryRun {
  public:
   HistoryRun(const GradientProblem& gradient, std::int64_t batch, std::int64_t kv_head,
-           const GradientFilterOptions& options)
-      : gradient_(gradient),
-        problem_(gradient.problem),
-        options_(options),
-        constants_(problem_) {
+             const GradientFilterOptions& options)
+      : gradient_(gradient), problem_(gradient.problem), options_(options), constants_(problem_) {
     filter_.tile_rows = options.tile_rows;
     filter_.key_block = options.key_block;
     filter_.key_segment = std::max(filter_.key_segment, options.key_block);
     filter_.radius = options.radius;
-    result_.facts = options.radius ? gradient_facts(gradient, batch, kv_head)
-                                   : plain_facts(batch, kv_head);
+    result_.facts =
+        options.radius ? gradient_facts(gradient, batch, kv_head) : plain_facts(batch, kv_head);
     const Dimensions& d = problem_.dimensions;
     const FilterShape shape(d, filter_, 1);
     const auto rows = static_cast<std::int64_t>(result_.facts.heads.size()) * d.queries;
@@ -115,12 +112,11 @@ class HistoryRun {
         *options_.model, gradient_,
         gradient_row_size<double>(gradient_, facts, at, row.terms, row.lse, constants_.scale));
     // The computed |a| stands for the exact one in a bound that has a term for it.
-    row.worst_open = row.worst.is_bounded &&
-                     !(row.bound.difference * row.worst.query_product <=
-                           0x1p-14 * row.worst.query_weight &&
-                       row.bound.difference * row.worst.key_product <=
-                           0x1p-14 * row.worst.key_weight) &&
-                     facts.grad_norm[at] > 0;
+    row.worst_open =
+        row.worst.is_bounded &&
+        !(row.bound.difference * row.worst.query_product <= 0x1p-14 * row.worst.query_weight &&
+          row.bound.difference * row.worst.key_product <= 0x1p-14 * row.worst.key_weight) &&
+        facts.grad_norm[at] > 0;
   }
 
   template <class Use>
@@ -162,19 +158,20 @@ class HistoryRun {
     // The split depends on the problem alone.
     const std::int64_t histories = problem_.dimensions.batch * problem_.dimensions.kv_heads;
     const auto tiles = static_cast<std::int64_t>(plans_.size());
-    const std::int64_t chunks = std::clamp<std::int64_t>(16 / histories, 1, std::min<std::int64_t>(tiles, 8));
+    const std::int64_t chunks =
+        std::clamp<std::int64_t>(16 / histories, 1, std::min<std::int64_t>(tiles, 8));
     const std::int64_t blocks = (keys + options_.key_block - 1) / options_.key_block + 1;
-    const GradientContext context{gradient_,
-                                  options_,
-                                  filter_,
-                                  facts,
-                                  constants_,
-                                  shape,
-                                  rows_,
-                                  shares,
-                                  summation_error(options_.key_block + blocks + 4),
-                                  summation_error(static_cast<std::int64_t>(shape.rows) + tiles +
-                                                  chunks + 4)};
+    const GradientContext context{
+        gradient_,
+        options_,
+        filter_,
+        facts,
+        constants_,
+        shape,
+        rows_,
+        shares,
+        summation_error(options_.key_block + blocks + 4),
+        summation_error(static_cast<std::int64_t>(shape.rows) + tiles + chunks + 4)};
     std::vector<std::unique_ptr<GradientKeyTotals>> parts(size(chunks));
     const SingleThreadedBlas blas;
     tbb::parallel_for(std::int64_t{0}, chunks, [&](std::int64_t chunk) {

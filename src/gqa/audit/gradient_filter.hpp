@@ -43,7 +43,9 @@ struct GradientPart {
     return (spread[r] * column[c] + relative * std::abs(value(r, c))) * (1 + 0x1p-30) + tiny;
   }
   /// How far a model moves the element before it is stored, within a factor 1 +- 2^-12.
-  double worst(std::size_t r, std::size_t c) const { return worst_moved[r] * column[c] + worst_tiny; }
+  double worst(std::size_t r, std::size_t c) const {
+    return worst_moved[r] * column[c] + worst_tiny;
+  }
 };
 
 /// All gradients of one batch entry and KV head. Rows of `query` are (place in the group, query

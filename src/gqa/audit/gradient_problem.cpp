@@ -41,8 +41,9 @@ KeyRange GradientProblem::seen_keys(std::int64_t batch) const {
     KeyRange range = problem.visibility.range(batch, i);
     range.begin = std::max<std::int64_t>(range.begin, 0);
     if (range.empty()) continue;
-    seen = seen.empty() ? range
-                        : KeyRange{std::min(seen.begin, range.begin), std::max(seen.end, range.end)};
+    seen = seen.empty()
+               ? range
+               : KeyRange{std::min(seen.begin, range.begin), std::max(seen.end, range.end)};
   }
   return seen;
 }

@@ -48,9 +48,7 @@ struct GradientProblem {
   std::int64_t batch() const { return problem.dimensions.batch; }
   std::int64_t kv_heads() const { return problem.dimensions.kv_heads; }
   std::int64_t queries() const { return problem.dimensions.queries; }
-  std::int64_t past() const {
-    return problem.dimensions.past;
-  }
+  std::int64_t past() const { return problem.dimensions.past; }
   /// The query heads that read a KV head, rising: its group.
   std::vector<std::int64_t> group_of(std::int64_t kv_head) const;
   /// The keys that some row of a batch entry may see, as one range: gradients of others are
@@ -59,7 +57,9 @@ struct GradientProblem {
   /// What rule multiplies the gradient by, without the missing scale, for a group of that size.
   Rational factor(std::int64_t group_size) const;
   /// Does the query head of that place in its group count for key and value?
-  bool counts(std::int64_t member) const { return !rule.only_member || *rule.only_member == member; }
+  bool counts(std::int64_t member) const {
+    return !rule.only_member || *rule.only_member == member;
+  }
 };
 
 /// A row without a visible key and without a sink; nullopt: there is none.

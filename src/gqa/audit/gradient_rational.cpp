@@ -4,7 +4,8 @@
 //   - all its scores are equal (as algebraic numbers, algebraic_score.hpp), so that its weights are
 //     1 / members, a sink of that score being one more member. With a softcap, equal products give
 //     equal scores; its slope is 1 at a product of zero and otherwise transcendental;
-//   - or what its irrational weights are multiplied with is zero: a zero of grad_output or query, or
+//   - or what its irrational weights are multiplied with is zero: a zero of grad_output or query,
+//   or
 //     differences g.v_j - delta that all vanish (all g.v_j equal and no sink, or all zero);
 //   - for grad_query also if a column of the visible keys is constant, without sink and softcap:
 //     the derivatives of a row sum to zero.
@@ -151,8 +152,7 @@ std::optional<Rational> GradientEnclosure::exact_value(std::size_t j, std::size_
                                                             static_cast<std::int64_t>(j))) {
       continue;
     }
-    const Rational grad =
-        value_of(gradient_.grad_output, facts_, head_of(r), query_of(r), column);
+    const Rational grad = value_of(gradient_.grad_output, facts_, head_of(r), query_of(r), column);
     if (grad == 0) continue;
     const auto row = row_exact(r);
     if (!row->equal_scores) return std::nullopt;
@@ -179,8 +179,7 @@ std::optional<Rational> GradientEnclosure::exact(GradientKind kind, std::size_t 
     if (sum) sum = scaled(*sum);
   }
   if (!sum) return std::nullopt;
-  return Rational(*sum *
-                  gradient_.factor(static_cast<std::int64_t>(facts_.heads.size())));
+  return Rational(*sum * gradient_.factor(static_cast<std::int64_t>(facts_.heads.size())));
 }
 
 }  // namespace gqa

@@ -35,8 +35,8 @@ HWY_INLINE void Accumulate(double* HWY_RESTRICT to, Vector w, Vector b, Vector w
 
 GradientRowSums DerivativesWithSums(double* HWY_RESTRICT a, const double* HWY_RESTRICT weights,
                                     const double* HWY_RESTRICT slope, double delta, std::size_t n,
-                                    const double* HWY_RESTRICT shares,
-                                    const GradientRowFactors& f, const GradientKeySums& keys) {
+                                    const double* HWY_RESTRICT shares, const GradientRowFactors& f,
+                                    const GradientKeySums& keys) {
   const Doubles d;
   const auto mean = hn::Set(d, delta);
   const auto zero = hn::Zero(d);

@@ -19,11 +19,11 @@
 //
 //   Scores (worst_bound.cpp): D >= |computed s - s|. For keys that matter, |x_j| = lse - s_j <= X
 //   = 200 and |s_j| <= S: S = M and X = |lse| + M where nothing is added to scores, else S = |lse|
-//   + X; a sink counts as a key with that score. Other keys weigh less than e^-200, exactly and computed (errors grow by less than
-//   |x_j| / 2), which is an absolute term.
-//   Exponents: E = D + 4 u_e (X + 3 D + S + ln(n + 1) + 1), as in worst_bound.cpp. The lse is off
-//   by E and the roundings of its sum, is rounded and kept, and subtracted again:
-//   L_w = 2 E + 8 u_e (X + |lse| + S + ln(n + 1) + 1) + (n + 4) l(4 u_e) + (2 n + 6) l(u_l)
+//   + X; a sink counts as a key with that score. Other keys weigh less than e^-200, exactly and
+//   computed (errors grow by less than |x_j| / 2), which is an absolute term. Exponents: E = D + 4
+//   u_e (X + 3 D + S + ln(n + 1) + 1), as in worst_bound.cpp. The lse is off by E and the roundings
+//   of its sum, is rounded and kept, and subtracted again: L_w = 2 E + 8 u_e (X + |lse| + S + ln(n
+//   + 1) + 1) + (n + 4) l(4 u_e) + (2 n + 6) l(u_l)
 //         + 2 l(u_p) + 2 l(u_q) + l(2 n (4 t_i + t_p)),
 //   the last for underflow in the denominator. |w^ - w| <= (e^L_w - 1) w + tiny_w.
 //   g.v: c_dp |g| |v| with dv + 2 roundings, stored twice at most.
@@ -187,9 +187,8 @@ GradientRowWorst<T> gradient_row_worst(const PrecisionModel& model, const Gradie
                             T(2 * gradient.storage_underflow) * root_dv + T(2 * tp);
   const T difference_error = (product_error + delta_error) * gv + T(2) * tiny_difference;
   // ds.
-  const T slope = certainly_less(zero, row.softcap)
-                      ? T(T(2) * raw_error / row.softcap + T(10 * le))
-                      : zero;
+  const T slope =
+      certainly_less(zero, row.softcap) ? T(T(2) * raw_error / row.softcap + T(10 * le)) : zero;
   const T score_log = weight_log + T(2 * lp + 2 * lq + 6 * la + 6 * ls);
   const auto product_coefficient = [&](double additions) {
     return T((one + expm1(score_log + T((2 * additions + 8) * la + 2 * lo))) * (one + slope) - one);
@@ -198,8 +197,7 @@ GradientRowWorst<T> gradient_row_worst(const PrecisionModel& model, const Gradie
   worst.key_product = product_coefficient(count(row.group_rows));
   worst.query_weight = (one + worst.query_product) * difference_error;
   worst.key_weight = (one + worst.key_product) * difference_error;
-  worst.value_weight =
-      expm1(weight_log + T(lp + (2 * count(row.group_rows) + 8) * la + 2 * lo));
+  worst.value_weight = expm1(weight_log + T(lp + (2 * count(row.group_rows) + 8) * la + 2 * lo));
   worst.is_bounded = certainly_less(worst.query_product, one) &&
                      certainly_less(worst.key_product, one) &&
                      certainly_less(worst.value_weight, one);
@@ -209,8 +207,7 @@ GradientRowWorst<T> gradient_row_worst(const PrecisionModel& model, const Gradie
 /// The worst error of a recorded gradient whose terms were moved by `moved`: it is stored.
 template <class T>
 T recorded_worst(const T& moved, const T& magnitude, double roundoff, double underflow) {
-  return moved +
-         gradient_worst_detail::larger(T(T(roundoff) * (magnitude + moved)), T(underflow));
+  return moved + gradient_worst_detail::larger(T(T(roundoff) * (magnitude + moved)), T(underflow));
 }
 
 }  // namespace gqa

@@ -125,9 +125,9 @@ const FaultKind gradient_averaged{
     "gradient.averaged",
     "the gradient of a shared head is the mean over its query heads instead of their sum",
     "dK[kv] = sum / (Hq / Hkv) instead of the sum", "-", nothing};
-const FaultKind gradient_scale_missing{
-    "gradient.scale_missing", "the gradient lacks the scale of the scores",
-    "dQ = dS K instead of scale dS K", "-", nothing};
+const FaultKind gradient_scale_missing{"gradient.scale_missing",
+                                       "the gradient lacks the scale of the scores",
+                                       "dQ = dS K instead of scale dS K", "-", nothing};
 const FaultKind gradient_negated{"gradient.negated", "the gradient has the other sign",
                                  "-dQ instead of dQ", "-", nothing};
 
