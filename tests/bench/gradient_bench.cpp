@@ -12,6 +12,7 @@
 
 #include "bench_support.hpp"
 #include "gqa/audit/gradient_filter.hpp"
+#include "gqa/audit/precision_model.hpp"
 
 namespace {
 

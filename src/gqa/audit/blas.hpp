@@ -5,17 +5,14 @@
 
 namespace gqa {
 
-/// Holds OpenBLAS to one thread a call while it lives; other CBLAS libraries must be set
-/// to one thread by their own means. The setting is global to the process.
+/// Holds OpenBLAS to one thread a call while one of these lives, from any thread; other CBLAS
+/// libraries must be set to one thread by their own means. The setting is global to the process.
 class SingleThreadedBlas {
  public:
   SingleThreadedBlas();
   ~SingleThreadedBlas();
   SingleThreadedBlas(const SingleThreadedBlas&) = delete;
   SingleThreadedBlas& operator=(const SingleThreadedBlas&) = delete;
-
- private:
-  int previous_ = 0;
 };
 
 /// A row-major matrix with rows `stride` elements apart.
