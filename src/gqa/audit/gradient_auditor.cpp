@@ -2,6 +2,7 @@
 
 #include <tbb/parallel_for.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <mutex>
@@ -41,7 +42,7 @@ class HistoryAuditor {
     }
   }
 
-  GradientTallies run() {
+  GradientTallies run(bool until_violation) {
     std::array<std::vector<OpenRow>, 3> open;
     if (options_.use_filter) {
       GradientFilterOptions filter;
@@ -58,11 +59,16 @@ class HistoryAuditor {
         if (wants(kind)) open[place_of(kind)] = every_row(kind);
       }
     }
-    enclose(open);
+    if (!until_violation || !is_violated()) enclose(open);
     return std::move(result_);
   }
 
  private:
+  bool is_violated() const {
+    return std::ranges::any_of(result_, [](const std::optional<AuditTally>& tally) {
+      return tally && tally->violations > 0;
+    });
+  }
   bool wants(GradientKind kind) const { return empty_[place_of(kind)].has_value(); }
   const StridedTensor& recorded(GradientKind kind) const { return *recorded_.of(kind); }
   std::int64_t width(GradientKind kind) const { return recorded(kind).shape()[3]; }
@@ -293,8 +299,8 @@ GradientFormats RecordedGradients::formats() const {
 
 GradientTallies audit_history(const GradientProblem& gradient, const RecordedGradients& recorded,
                               const AuditOptions& options, const GradientTallies& empty,
-                              std::int64_t batch, std::int64_t kv_head) {
-  return HistoryAuditor(gradient, recorded, options, empty, batch, kv_head).run();
+                              std::int64_t batch, std::int64_t kv_head, bool until_violation) {
+  return HistoryAuditor(gradient, recorded, options, empty, batch, kv_head).run(until_violation);
 }
 
 }  // namespace gqa

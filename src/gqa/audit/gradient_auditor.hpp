@@ -35,8 +35,10 @@ using GradientTallies = std::array<std::optional<AuditTally>, 3>;
 /// Audits one batch entry and KV head: the elements of the gradients that `empty` has tallies for.
 /// Under a precision model the worst case alone decides; what a model bounds nothing of stays
 /// undecided.
+/// `until_violation`: where rung 1 finds a violation, what it leaves open is left out.
 GradientTallies audit_history(const GradientProblem& gradient, const RecordedGradients& recorded,
                               const AuditOptions& options, const GradientTallies& empty,
-                              std::int64_t batch, std::int64_t kv_head);
+                              std::int64_t batch, std::int64_t kv_head,
+                              bool until_violation = false);
 
 }  // namespace gqa

@@ -8,6 +8,9 @@
 
 namespace gqa {
 
+/// The rules that a gradient of that kind is tried with.
+std::vector<GradientRule> candidate_rules(const AttentionProblem& problem, GradientKind kind);
+
 /// The rules under which every element of the gradient is within options.tolerance, where the right
 /// one has a violation: the part of one query head alone, divided by the size of the group (key and
 /// value, groups of more than one head), without the scale (query and key), with the other sign.

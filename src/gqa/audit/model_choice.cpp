@@ -58,12 +58,14 @@ ModelChoice audit_with_candidates(const AttentionProblem& problem, const Problem
                                   AuditOptions options, bool accept_worst_case) {
   ModelChoice choice;
   choice.tolerance.accept_worst_case = accept_worst_case;
-  for (const PrecisionModel* model : candidate_models(problem, tensors)) {
+  const std::vector<const PrecisionModel*> candidates = candidate_models(problem, tensors);
+  for (const PrecisionModel* model : candidates) {
     choice.tolerance.model = model;
     choice.tolerance.tried.push_back(model);
     options.tolerance = choice.tolerance;
     choice.outputs = audit_outputs(problem, tensors, options);
     if (worst_verdict(choice.outputs) == Verdict::pass) break;
+    if (model == candidates.back()) break;
     if (wrong_rules_explain(problem, tensors, choice.outputs, options)) break;
   }
   return choice;

@@ -50,18 +50,20 @@ struct Explained {
   GradientKind kind;
   std::vector<GradientRule> rules;
   std::int64_t rows = 0;
+  std::int64_t candidates = 0;
 };
 
 Explained explain(const std::vector<Document>& documents, const Contract& contract,
                   GradientKind kind, const AuditOptions& options) {
-  Explained explained{kind, {}, 0};
+  Explained explained{kind, {}, 0, 0};
   bool first = true;
   for (const Document& document : documents) {
     const AuditResult* right = result_of(document, kind);
     if (right == nullptr || right->verdict != Verdict::fail) continue;
-    const AttentionProblem problem = make_problem(document.tensors, contract);
     if (!first) break;
+    const AttentionProblem problem = make_problem(document.tensors, contract);
     explained.rules = explaining_rules(problem, document.tensors, kind, *right, options);
+    explained.candidates = static_cast<std::int64_t>(candidate_rules(problem, kind).size());
     first = false;
   }
   for (const Document& document : documents) {
@@ -147,6 +149,7 @@ Diagnosis diagnose_gradients(const ProblemTensors& tensors, const Contract& cont
     if (wrong) all.push_back(explain(documents, contract, kind, options));
   }
   if (all.empty()) return diagnosis;
+  for (const Explained& one : all) diagnosis.candidates += one.candidates;
   diagnosis.status = DiagnosisStatus::unexplained;
   const bool explained =
       std::ranges::none_of(all, [](const Explained& one) { return one.rules.empty(); });

@@ -83,6 +83,14 @@ std::string sample_line(const AuditCase& entry) {
                      describe(*entry.sample));
 }
 
+// " (tried before: f16-f32)".
+std::string tighter_models(const ModelTolerance& tolerance) {
+  if (tolerance.tried.size() < 2) return "";
+  const std::span<const PrecisionModel* const> tighter(tolerance.tried.data(),
+                                                       tolerance.tried.size() - 1);
+  return fmt::format(" (tried before: {})", model_list(tighter));
+}
+
 // The bound of a gradient is a theorem and wide; where it allows anything, nothing is judged.
 std::string gradient_lines(const AuditCase& entry) {
   const auto* model = std::get_if<ModelTolerance>(&entry.tolerance);
@@ -99,8 +107,8 @@ std::string gradient_lines(const AuditCase& entry) {
   if (open > 0) {
     text += fmt::format(
         "    {} elements of gradients are open: the worst case of {} bounds nothing there; state a "
-        "tolerance\n",
-        open, model->model->name);
+        "tolerance, or the model in which the kernel computes{}\n",
+        open, model->model->name, tighter_models(*model));
   }
   return text;
 }
