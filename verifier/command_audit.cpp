@@ -73,7 +73,9 @@ void audit_recorded_inputs(KernelHost& host, Audit& audit) {
     for (const std::filesystem::path& found : find_recordings(path)) {
       for (Recording& recording : read_recordings(found)) {
         for (auto* output : {&recording.tensors.present_key, &recording.tensors.present_value,
-                             &recording.tensors.qk_matmul_output, &recording.tensors.lse}) {
+                             &recording.tensors.qk_matmul_output, &recording.tensors.lse,
+                             &recording.tensors.grad_output, &recording.tensors.grad_query,
+                             &recording.tensors.grad_key, &recording.tensors.grad_value}) {
           output->reset();
         }
         const ElementType type = recording.tensors.query->type;
@@ -130,6 +132,8 @@ Command add_audit(CLI::App& program) {
   app->footer(
       "PATH: a .safetensors or .npz file or a directory of .npy files with query, key, value\n"
       "and output (also q, k, v, o); an ONNX backend test; or a directory of many of those.\n"
+      "With grad_output (as output) it may hold grad_query, grad_key and grad_value, beside\n"
+      "output or alone: each is audited, by the tolerance or by the model's worst case alone.\n"
       "The contract comes from the ONNX node or the safetensors metadata key \"attention\",\n"
       "then from --contract, then from the flags.\n"
       "Example: gqaverify audit layer0.safetensors --causal --max-ulp 8\n"

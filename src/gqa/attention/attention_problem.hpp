@@ -32,6 +32,12 @@ struct ProblemTensors {
   std::shared_ptr<const TypedTensor> present_value;
   std::shared_ptr<const TypedTensor> qk_matmul_output;
   std::shared_ptr<const TypedTensor> lse;
+  // Of a backward pass: what it is given besides the inputs, shaped as output, and what it
+  // gives, shaped as query, key and value; in their layouts.
+  std::shared_ptr<const TypedTensor> grad_output;
+  std::shared_ptr<const TypedTensor> grad_query;
+  std::shared_ptr<const TypedTensor> grad_key;
+  std::shared_ptr<const TypedTensor> grad_value;
   int qk_matmul_output_mode = 0;  ///< 0 scaled scores, 1 after softcap, 2 after bias, 3 weights
 };
 

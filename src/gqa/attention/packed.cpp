@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "gqa/error.hpp"
@@ -12,6 +13,11 @@ namespace {
 
 using TensorPointer = std::shared_ptr<const TypedTensor>;
 using Offsets = std::vector<std::int64_t>;
+
+struct PackedOffsets {
+  Offsets query;
+  Offsets key;
+};
 
 [[noreturn]] void bad_offsets(const char* where, const std::string& reason) {
   throw InputError("contract.packed_offsets", where, reason);
@@ -103,6 +109,17 @@ void require_lse(const ProblemTensors& tensors) {
                                to_text(tensors.lse->shape), to_text(expected)));
 }
 
+// A document without query rows is no case, so that nobody would look at its keys' gradients.
+void refuse_keys_without_queries(const ProblemTensors& tensors, const PackedOffsets& offsets) {
+  if (!tensors.grad_key && !tensors.grad_value) return;
+  for (std::size_t n = 0; n + 1 < offsets.query.size(); ++n) {
+    const bool queries = offsets.query[n] < offsets.query[n + 1];
+    if (queries || offsets.key[n] == offsets.key[n + 1]) continue;
+    throw InputError("contract.packed_tensor", tensors.grad_key ? "grad_key" : "grad_value",
+                     fmt::format("document {} has keys and no query row: leave its keys out", n));
+  }
+}
+
 // [N, Hq] -> [Hq] of document n; anything else is for make_problem to judge.
 TensorPointer slopes_of(const TensorPointer& slopes, std::int64_t document,
                         std::int64_t documents) {
@@ -117,17 +134,19 @@ TensorPointer slopes_of(const TensorPointer& slopes, std::int64_t document,
   return row;
 }
 
-struct PackedOffsets {
-  Offsets query;
-  Offsets key;
-};
-
 // Checks all shapes, so that every cut below stays inside its tensor.
 PackedOffsets checked_offsets(const ProblemTensors& tensors) {
   const std::int64_t query_rows = require_packed(tensors.query, "query").shape[0];
   const std::int64_t key_rows = require_packed(tensors.key, "key").shape[0];
   require_rows(tensors.value, key_rows, "value");
-  if (tensors.output) require_rows(tensors.output, query_rows, "output");
+  for (const auto& [tensor, rows, where] :
+       {std::tuple{&tensors.output, query_rows, "output"},
+        std::tuple{&tensors.grad_output, query_rows, "grad_output"},
+        std::tuple{&tensors.grad_query, query_rows, "grad_query"},
+        std::tuple{&tensors.grad_key, key_rows, "grad_key"},
+        std::tuple{&tensors.grad_value, key_rows, "grad_value"}}) {
+    if (*tensor) require_rows(*tensor, rows, where);
+  }
   require_lse(tensors);
   PackedOffsets offsets;
   offsets.query = read_offsets(*tensors.cu_seqlens_q, query_rows, "cu_seqlens_q");
@@ -148,7 +167,13 @@ PackedDocument cut(const ProblemTensors& tensors, const PackedOffsets& offsets, 
   document.tensors.query = rows_of(tensors.query, q[n], q[n + 1]);
   document.tensors.key = rows_of(tensors.key, k[n], k[n + 1]);
   document.tensors.value = rows_of(tensors.value, k[n], k[n + 1]);
-  if (tensors.output) document.tensors.output = rows_of(tensors.output, q[n], q[n + 1]);
+  for (const auto field :
+       {&ProblemTensors::output, &ProblemTensors::grad_output, &ProblemTensors::grad_query}) {
+    if (tensors.*field) document.tensors.*field = rows_of(tensors.*field, q[n], q[n + 1]);
+  }
+  for (const auto field : {&ProblemTensors::grad_key, &ProblemTensors::grad_value}) {
+    if (tensors.*field) document.tensors.*field = rows_of(tensors.*field, k[n], k[n + 1]);
+  }
   if (tensors.lse) document.tensors.lse = lse_of(*tensors.lse, q[n], q[n + 1]);
   document.tensors.sink = tensors.sink;
   document.tensors.alibi_slopes = slopes_of(tensors.alibi_slopes, document.index, count);
@@ -168,6 +193,7 @@ std::vector<PackedDocument> cut_documents(const ProblemTensors& tensors, const C
   }
   refuse_unpacked(tensors);
   const PackedOffsets offsets = checked_offsets(tensors);
+  refuse_keys_without_queries(tensors, offsets);
   std::vector<PackedDocument> documents;
   for (std::size_t n = 0; n + 1 < offsets.query.size(); ++n) {
     if (offsets.query[n] < offsets.query[n + 1]) documents.push_back(cut(tensors, offsets, n));

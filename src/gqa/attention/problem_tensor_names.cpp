@@ -17,6 +17,7 @@ constexpr std::array inputs{
     NamedProblemTensor{"alibi_slopes", &ProblemTensors::alibi_slopes},
     NamedProblemTensor{"cu_seqlens_q", &ProblemTensors::cu_seqlens_q},
     NamedProblemTensor{"cu_seqlens_k", &ProblemTensors::cu_seqlens_k},
+    NamedProblemTensor{"grad_output", &ProblemTensors::grad_output},
 };
 
 constexpr std::array outputs{
@@ -25,6 +26,9 @@ constexpr std::array outputs{
     NamedProblemTensor{"present_value", &ProblemTensors::present_value},
     NamedProblemTensor{"qk_matmul_output", &ProblemTensors::qk_matmul_output},
     NamedProblemTensor{"lse", &ProblemTensors::lse},
+    NamedProblemTensor{"grad_query", &ProblemTensors::grad_query},
+    NamedProblemTensor{"grad_key", &ProblemTensors::grad_key},
+    NamedProblemTensor{"grad_value", &ProblemTensors::grad_value},
 };
 
 }  // namespace

@@ -14,9 +14,11 @@ struct NamedProblemTensor {
   std::shared_ptr<const TypedTensor> ProblemTensors::*field;
 };
 
-/// What an implementation is given: query, key, value, caches, mask, lengths, ...
+/// What an implementation is given: query, key, value, caches, mask, lengths, ...; for a backward
+/// pass also grad_output.
 std::span<const NamedProblemTensor> input_tensors();
-/// What it gives: output, present_key, present_value, qk_matmul_output, lse.
+/// What it gives: output, present_key, present_value, qk_matmul_output, lse, grad_query, grad_key,
+/// grad_value.
 std::span<const NamedProblemTensor> output_tensors();
 
 }  // namespace gqa

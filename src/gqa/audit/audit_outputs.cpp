@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "gqa/audit/gradient_audit.hpp"
 #include "gqa/audit/present_audit.hpp"
 #include "gqa/audit/score_audit.hpp"
 
@@ -11,7 +12,10 @@ namespace gqa {
 std::vector<OutputAudit> audit_outputs(const AttentionProblem& problem,
                                        const ProblemTensors& tensors, const AuditOptions& options) {
   std::vector<OutputAudit> outputs;
-  outputs.push_back({"output", audit(problem, options)});
+  // A recording of a backward pass alone is an audit too.
+  if (problem.output || !has_gradients(tensors)) {
+    outputs.push_back({"output", audit(problem, options)});
+  }
   if (tensors.present_key) {
     outputs.push_back(
         {"present_key", audit_present(problem.key, tensors.present_key, "present_key")});
@@ -26,6 +30,11 @@ std::vector<OutputAudit> audit_outputs(const AttentionProblem& problem,
                                                     tensors.qk_matmul_output_mode, options)});
   }
   if (tensors.lse) outputs.push_back({"lse", audit_lse(problem, tensors.lse, options)});
+  if (!has_gradients(tensors)) return outputs;
+  GradientAudit gradients(problem, tensors, options);
+  for (const GradientKind kind : gradients.kinds()) {
+    outputs.push_back({std::string(name(kind)), gradients.audit(kind)});
+  }
   return outputs;
 }
 

@@ -11,14 +11,15 @@ namespace gqa {
 
 /// The result for the output of that name.
 struct OutputAudit {
-  std::string name;  ///< output, present_key, present_value, qk_matmul_output, lse
+  /// output, present_key, present_value, qk_matmul_output, lse, grad_query, grad_key, grad_value
+  std::string name;
   AuditResult result;
 };
 
-/// Audits `output`, which must be there, and every other output that `tensors` holds, in the
-/// order of the names above. `problem` is what make_problem made of `tensors`.
+/// Audits `output`, which must be there unless gradients are, and every other output that `tensors`
+/// holds, in the order of the names above. `problem` is what make_problem made of `tensors`.
 ///
-/// Errors: those of audit, audit_present, audit_qk_matmul_output and audit_lse.
+/// Errors: those of audit, audit_present, audit_qk_matmul_output, audit_lse and GradientAudit.
 std::vector<OutputAudit> audit_outputs(const AttentionProblem& problem,
                                        const ProblemTensors& tensors, const AuditOptions& options);
 

@@ -39,6 +39,7 @@ class EnclosureReader {
   /// balls that are not finite.
   std::vector<Ball> query_balls(std::int64_t head, std::int64_t row) const;
   std::span<const Ball> key_balls(std::size_t key) const { return key_.matrix(0, 0).row(key); }
+  std::span<const Ball> value_balls(std::size_t key) const { return value_.matrix(0, 0).row(key); }
   std::size_t keys() const { return key_row_finite_.size(); }
   bool key_is_finite(std::size_t key) const { return key_row_finite_[key] != 0; }
   /// What is added to the score of a key after softcap, exactly; nullopt if it is no number.

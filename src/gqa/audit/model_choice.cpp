@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "gqa/audit/gradient_rules.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {
@@ -39,9 +40,17 @@ std::vector<const PrecisionModel*> candidate_models(std::span<const ElementType>
 }
 
 std::vector<const PrecisionModel*> candidate_models(const AttentionProblem& problem) {
+  return candidate_models(problem, ProblemTensors{});
+}
+
+std::vector<const PrecisionModel*> candidate_models(const AttentionProblem& problem,
+                                                    const ProblemTensors& tensors) {
   std::vector<ElementType> types{problem.query.type(), problem.key.current().type(),
                                  problem.value.current().type()};
   if (problem.output) types.push_back(problem.output->type());
+  for (const auto& gradient : {tensors.grad_query, tensors.grad_key, tensors.grad_value}) {
+    if (gradient) types.push_back(gradient->type);
+  }
   return candidate_models(types);
 }
 
@@ -49,12 +58,15 @@ ModelChoice audit_with_candidates(const AttentionProblem& problem, const Problem
                                   AuditOptions options, bool accept_worst_case) {
   ModelChoice choice;
   choice.tolerance.accept_worst_case = accept_worst_case;
-  for (const PrecisionModel* model : candidate_models(problem)) {
+  const std::vector<const PrecisionModel*> candidates = candidate_models(problem, tensors);
+  for (const PrecisionModel* model : candidates) {
     choice.tolerance.model = model;
     choice.tolerance.tried.push_back(model);
     options.tolerance = choice.tolerance;
     choice.outputs = audit_outputs(problem, tensors, options);
     if (worst_verdict(choice.outputs) == Verdict::pass) break;
+    if (model == candidates.back()) break;
+    if (wrong_rules_explain(problem, tensors, choice.outputs, options)) break;
   }
   return choice;
 }

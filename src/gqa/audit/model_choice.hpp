@@ -18,15 +18,19 @@ namespace gqa {
 /// float8.
 std::vector<const PrecisionModel*> candidate_models(std::span<const ElementType> types);
 std::vector<const PrecisionModel*> candidate_models(const AttentionProblem& problem);
+/// The same, with the types of recorded gradients among them.
+std::vector<const PrecisionModel*> candidate_models(const AttentionProblem& problem,
+                                                    const ProblemTensors& tensors);
 
 /// What the tight models did not explain and the last one tried did, or not even that.
 struct ModelChoice {
   ModelTolerance tolerance;          ///< the last model tried; `tried` lists all, in order
-  std::vector<OutputAudit> outputs;  ///< under that model; the first is `output`
+  std::vector<OutputAudit> outputs;  ///< under that model; the first is `output` if it is there
 };
 
 /// Audits all outputs under one candidate after the other until all of them pass. A result
-/// that is not a pass is that of the loosest candidate. `options.tolerance` is ignored.
+/// that is not a pass is that of the loosest candidate, except that the search ends where wrong
+/// rules explain whatever fails (wrong_rules_explain). `options.tolerance` is ignored.
 /// Errors: those of audit_outputs().
 ModelChoice audit_with_candidates(const AttentionProblem& problem, const ProblemTensors& tensors,
                                   AuditOptions options, bool accept_worst_case = false);

@@ -48,6 +48,10 @@ std::vector<IdentityField> tensor_identity(const ProblemTensors& tensors) {
   add("present_value", tensors.present_value);
   add("qk_matmul_output", tensors.qk_matmul_output);
   add("lse", tensors.lse);
+  add("grad_output", tensors.grad_output);
+  add("grad_query", tensors.grad_query);
+  add("grad_key", tensors.grad_key);
+  add("grad_value", tensors.grad_value);
   fields.push_back({"qk_matmul_output_mode", fmt::format("{}", tensors.qk_matmul_output_mode)});
   return fields;
 }

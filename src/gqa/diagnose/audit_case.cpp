@@ -25,6 +25,10 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
   entry.contract = problem.contract;
   entry.dimensions = problem.dimensions;
   if (problem.output) entry.element_type = name(problem.output->type());
+  // Without an output, of the gradient that comes first.
+  for (const auto& gradient : {tensors.grad_query, tensors.grad_key, tensors.grad_value}) {
+    if (entry.element_type.empty() && gradient) entry.element_type = name(gradient->type);
+  }
   AuditOptions options = asked.audit;
   entry.sample = sampled_rows(options, problem.dimensions);
   if (asked.prepare) asked.prepare(entry, tensors, options);
@@ -55,7 +59,8 @@ void diagnose_cases(const ProblemTensors& tensors, const Contract& contract,
 }
 
 void draw_case(const ProblemTensors& tensors, const Contract& contract, AuditCase& entry) {
-  if (!entry.result) return;
+  // Gradients alone have no picture.
+  if (!entry.result || !tensors.output) return;
   entry.pictures = audit_pictures(tensors, contract, entry.tolerance, entry.result->tally.worst,
                                   entry.diagnosis ? &*entry.diagnosis : nullptr);
 }

@@ -15,7 +15,7 @@
 namespace gqa {
 
 /// The rows that were audited, where not all were: a random choice of `rows` of `of` rows. The
-/// caches present_key and present_value are audited as a whole all the same.
+/// caches present_key and present_value and gradients are audited as a whole all the same.
 struct SampledRows {
   std::int64_t rows = 0;
   std::int64_t of = 0;
@@ -33,8 +33,8 @@ struct AuditCase {
   std::string element_type;  ///< of the output
   Tolerance tolerance;
   std::optional<SampledRows> sample;      ///< nullopt: every row
-  std::optional<AuditResult> result;      ///< of `output`
-  std::vector<OutputAudit> outputs;       ///< of every output, `output` first
+  std::optional<AuditResult> result;      ///< of the first output
+  std::vector<OutputAudit> outputs;       ///< of every output, `output` first if it is there
   std::optional<Diagnosis> diagnosis;     ///< nullopt: not asked for
   std::optional<AuditPictures> pictures;  ///< nullopt: not asked for
 };

@@ -2,10 +2,23 @@
 
 #include <algorithm>
 
+#include "gqa/audit/gradient_rules.hpp"
 #include "gqa/audit/score_audit.hpp"
+#include "gqa/diagnose/gradient_diagnosis.hpp"
 
 namespace gqa {
 namespace {
+
+bool has_output(const std::vector<OutputAudit>& outputs) {
+  return std::ranges::any_of(outputs,
+                             [](const OutputAudit& entry) { return entry.name == "output"; });
+}
+
+bool gradient_fails(const std::vector<OutputAudit>& outputs) {
+  return std::ranges::any_of(outputs, [](const OutputAudit& entry) {
+    return gradient_kind(entry.name) && entry.result.verdict == Verdict::fail;
+  });
+}
 
 bool fails(const std::vector<OutputAudit>& outputs, std::string_view output) {
   return std::ranges::any_of(outputs, [output](const OutputAudit& entry) {
@@ -45,6 +58,7 @@ Diagnosis diagnose_recording(const ProblemTensors& tensors, const Contract& cont
                              const SearchOptions& options) {
   Diagnosis diagnosis;
   const bool passed = worst_verdict(outputs) == Verdict::pass;
+  if (!has_output(outputs)) return diagnose_gradients(tensors, contract, outputs, tolerance);
   if (passed || fails(outputs, "output")) {
     const std::vector<Tolerance> tolerances = tolerances_of(tolerance);
     DiagnosisCase problem = make_diagnosis_case(tensors, contract, tolerances.front());
@@ -58,7 +72,10 @@ Diagnosis diagnose_recording(const ProblemTensors& tensors, const Contract& cont
     return diagnosis;
   }
   diagnosis.tolerance = tolerance;
-  if (!fails(outputs, "qk_matmul_output")) return diagnosis;
+  if (!fails(outputs, "qk_matmul_output")) {
+    return gradient_fails(outputs) ? diagnose_gradients(tensors, contract, outputs, tolerance)
+                                   : diagnosis;
+  }
   diagnosis.status = DiagnosisStatus::unexplained;
   if (passes_swapped(tensors, contract, tolerance)) {
     diagnosis.status = DiagnosisStatus::named;

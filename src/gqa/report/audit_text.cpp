@@ -83,6 +83,42 @@ std::string sample_line(const AuditCase& entry) {
                      describe(*entry.sample));
 }
 
+// " (tried before: f16-f32)".
+std::string tighter_models(const ModelTolerance& tolerance) {
+  if (tolerance.tried.size() < 2) return "";
+  const std::span<const PrecisionModel* const> tighter(tolerance.tried.data(),
+                                                       tolerance.tried.size() - 1);
+  return fmt::format(" (tried before: {})", model_list(tighter));
+}
+
+// The bound of a gradient is a theorem and wide; where it allows anything, nothing is judged.
+std::string gradient_lines(const AuditCase& entry) {
+  const auto* model = std::get_if<ModelTolerance>(&entry.tolerance);
+  if (model == nullptr) return "";
+  bool any = false;
+  std::int64_t open = 0;
+  for (const OutputAudit& output : entry.outputs) {
+    if (!is_gradient(output.name)) continue;
+    any = true;
+    open += output.result.tally.undecided - output.result.tally.not_finite_references;
+  }
+  if (!any) return "";
+  std::string text = "    gradients are judged by the worst case of the model alone\n";
+  if (open > 0) {
+    text += fmt::format(
+        "    {} elements of gradients are open: the worst case of {} bounds nothing there; state a "
+        "tolerance, or the model in which the kernel computes{}\n",
+        open, model->model->name, tighter_models(*model));
+  }
+  return text;
+}
+
+// The first output, if it is not the usual one.
+std::string first_name(const AuditCase& entry) {
+  const bool usual = entry.outputs.empty() || entry.outputs.front().name == "output";
+  return usual ? "" : entry.outputs.front().name + ": ";
+}
+
 }  // namespace
 
 std::string case_text(const AuditCase& entry) {
@@ -94,8 +130,8 @@ std::string case_text(const AuditCase& entry) {
   std::string text = fmt::format("{:<10}{}\n", name(entry.verdict), entry.path);
   text += fmt::format("    {}; {}\n", sizes(entry),
                       describe(entry.contract, entry.dimensions.key_size));
-  text += fmt::format("    {} elements ({}) against {}\n", tally.elements, decided(tally),
-                      describe(entry.tolerance));
+  text += fmt::format("    {}{} elements ({}) against {}\n", first_name(entry), tally.elements,
+                      decided(tally), describe(entry.tolerance));
   text += fmt::format("    largest certified error {} ulp ({} absolute), mean {} ulp\n",
                       figure(tally.max_ulp_error.upper), figure(tally.max_absolute_error.upper),
                       figure(tally.mean_ulp()));
@@ -106,9 +142,8 @@ std::string case_text(const AuditCase& entry) {
                         tally.not_finite_references);
   }
   text += violations_text(*entry.result);
-  for (const OutputAudit& output : entry.outputs) {
-    if (output.name != "output") text += output_text(output);
-  }
+  for (std::size_t i = 1; i < entry.outputs.size(); ++i) text += output_text(entry.outputs[i]);
+  text += gradient_lines(entry);
   if (entry.diagnosis) text += diagnosis_text(*entry.diagnosis, "    ");
   return text;
 }
@@ -138,7 +173,11 @@ std::string describe(const SampledRows& sample) {
 }
 
 bool is_sampled(std::string_view output) {
-  return !output.starts_with("present_");
+  return !output.starts_with("present_") && !is_gradient(output);
+}
+
+bool is_gradient(std::string_view output) {
+  return output.starts_with("grad_");
 }
 
 AuditSummary summarise(const std::vector<AuditCase>& cases) {

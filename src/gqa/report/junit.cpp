@@ -26,6 +26,13 @@ std::string worst_lines(const AuditTally& tally) {
   return text;
 }
 
+// A diagnosis is of `output` if that fails, and otherwise of the gradients.
+bool is_diagnosed(const AuditCase& entry, std::string_view output) {
+  const OutputAudit& first = entry.outputs.front();
+  const bool of_output = first.name == "output" && first.result.verdict == Verdict::fail;
+  return of_output ? output == "output" : is_gradient(output);
+}
+
 TestCase test_case(const AuditCase& entry, const OutputAudit& output) {
   const AuditTally& tally = output.result.tally;
   TestCase result{entry.path, output.name, "", "", ""};
@@ -41,7 +48,7 @@ TestCase test_case(const AuditCase& entry, const OutputAudit& output) {
         "{} of {} elements violate {}{}: {}", tally.violations, tally.elements,
         describe(entry.tolerance),
         output.result.strength == FailureStrength::proved ? ", proved" : "", output.result.where);
-    if (entry.diagnosis && output.name == "output") {
+    if (entry.diagnosis && is_diagnosed(entry, output.name)) {
       for (const Explanation& explanation : entry.diagnosis->explanations) {
         result.message += fmt::format("; {}", explanation.describe());
       }

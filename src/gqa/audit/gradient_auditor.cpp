@@ -1,0 +1,306 @@
+#include "gqa/audit/gradient_auditor.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+
+#include "gqa/audit/audited_element.hpp"
+#include "gqa/audit/interval_decision.hpp"
+
+namespace gqa {
+namespace {
+
+std::size_t place_of(GradientKind kind) {
+  return static_cast<std::size_t>(kind);
+}
+
+// Rows of one kind that rung 1 left open, by their columns.
+struct OpenRow {
+  std::size_t row;
+  std::vector<std::int64_t> columns;
+};
+
+class HistoryAuditor {
+ public:
+  HistoryAuditor(const GradientProblem& gradient, const RecordedGradients& recorded,
+                 const AuditOptions& options, const GradientTallies& empty, std::int64_t batch,
+                 std::int64_t kv_head)
+      : gradient_(gradient),
+        recorded_(recorded),
+        options_(options),
+        empty_(empty),
+        result_(empty),
+        batch_(batch),
+        kv_head_(kv_head) {
+    if (const auto* model = std::get_if<ModelTolerance>(&options.tolerance)) {
+      model_ = model->model;
+    } else {
+      stated_.emplace(options.tolerance);
+    }
+  }
+
+  GradientTallies run(bool until_violation) {
+    std::array<std::vector<OpenRow>, 3> open;
+    if (options_.use_filter) {
+      GradientFilterOptions filter;
+      filter.model = model_;
+      found_ = gradient_reference(gradient_, batch_, kv_head_, filter);
+      facts_ = &found_->facts;
+      for (const GradientKind kind : gradient_kinds) {
+        if (wants(kind)) open[place_of(kind)] = audit_part(kind);
+      }
+    } else {
+      own_facts_ = gradient_facts(gradient_, batch_, kv_head_);
+      facts_ = &own_facts_;
+      for (const GradientKind kind : gradient_kinds) {
+        if (wants(kind)) open[place_of(kind)] = every_row(kind);
+      }
+    }
+    if (!until_violation || !is_violated()) enclose(open);
+    return std::move(result_);
+  }
+
+ private:
+  bool is_violated() const {
+    return std::ranges::any_of(result_, [](const std::optional<AuditTally>& tally) {
+      return tally && tally->violations > 0;
+    });
+  }
+  bool wants(GradientKind kind) const { return empty_[place_of(kind)].has_value(); }
+  const StridedTensor& recorded(GradientKind kind) const { return *recorded_.of(kind); }
+  std::int64_t width(GradientKind kind) const { return recorded(kind).shape()[3]; }
+  std::int64_t rows(GradientKind kind) const {
+    return kind == GradientKind::query ? facts_->rows() : recorded(kind).shape()[2];
+  }
+  // Rows of the references count past keys, those of the recorded gradients do not.
+  std::size_t reference_row(GradientKind kind, std::int64_t row) const {
+    return static_cast<std::size_t>(kind == GradientKind::query ? row : row + gradient_.past());
+  }
+
+  std::array<std::int64_t, 4> index(GradientKind kind, std::int64_t row,
+                                    std::int64_t column) const {
+    if (kind != GradientKind::query) return {batch_, kv_head_, row, column};
+    const std::int64_t member = row / gradient_.queries();
+    return {batch_, facts_->heads[static_cast<std::size_t>(member)], row % gradient_.queries(),
+            column};
+  }
+  double output(GradientKind kind, const std::array<std::int64_t, 4>& at) const {
+    return recorded(kind).value(at[0], at[1], at[2], at[3]);
+  }
+  std::int64_t tally_place(GradientKind kind, const std::array<std::int64_t, 4>& at) const {
+    return at[0] * recorded(kind).shape()[1] + at[1];
+  }
+
+  std::vector<OpenRow> every_row(GradientKind kind) const {
+    std::vector<OpenRow> open;
+    for (std::int64_t row = 0; row < rows(kind); ++row) open.push_back(whole(kind, row));
+    return open;
+  }
+  OpenRow whole(GradientKind kind, std::int64_t row) const {
+    OpenRow open{static_cast<std::size_t>(row), {}};
+    for (std::int64_t c = 0; c < width(kind); ++c) open.columns.push_back(c);
+    return open;
+  }
+
+  // Rung 1.
+  std::vector<OpenRow> audit_part(GradientKind kind) {
+    const GradientPart& part = kind == GradientKind::query
+                                   ? found_->query
+                                   : (kind == GradientKind::key ? found_->key : found_->value);
+    const UlpTable ulps(recorded(kind).format());
+    std::vector<OpenRow> open;
+    for (std::int64_t row = 0; row < rows(kind); ++row) {
+      const std::size_t r = reference_row(kind, row);
+      if (part.open[r] != 0 || (model_ != nullptr && part.worst_open[r] != 0)) {
+        open.push_back(whole(kind, row));
+        continue;
+      }
+      OpenRow left{static_cast<std::size_t>(row), {}};
+      for (std::int64_t c = 0; c < width(kind); ++c) {
+        if (!decide(kind, part, ulps, row, c)) left.columns.push_back(c);
+      }
+      if (!left.columns.empty()) open.push_back(std::move(left));
+    }
+    return open;
+  }
+
+  bool decide(GradientKind kind, const GradientPart& part, const UlpTable& ulps, std::int64_t row,
+              std::int64_t column) {
+    const std::size_t r = reference_row(kind, row);
+    const auto c = static_cast<std::size_t>(column);
+    const auto at = index(kind, row, column);
+    const double value = output(kind, at);
+    const double radius = part.radius(r, c);
+    if (!std::isfinite(value) || !std::isfinite(part.value(r, c)) || !std::isfinite(radius)) {
+      return false;
+    }
+    const Interval magnitude = magnitude_interval(part.value(r, c), radius);
+    const Interval ulp = ulps.ulps(magnitude);
+    if (ulp.upper > 2 * ulp.lower) return false;
+    const Interval error = error_interval(value, part.value(r, c), radius);
+    if (model_ != nullptr && part.unbounded[r] != 0) {
+      record(kind, at, value, part.value(r, c), radius, error, ulp, Uncertain::unknown());
+      return true;
+    }
+    const Uncertain answer = within(error, model_ != nullptr ? worst(kind, part, r, c, magnitude)
+                                                             : stated_->allowed(magnitude, ulp));
+    if (!answer.is_decided()) return false;
+    record(kind, at, value, part.value(r, c), radius, error, ulp, answer);
+    return true;
+  }
+
+  Interval worst(GradientKind kind, const GradientPart& part, std::size_t r, std::size_t c,
+                 const Interval& magnitude) const {
+    const FloatFormat& format = recorded(kind).format();
+    const double roundoff = model_->output_roundoff(format);
+    const double underflow = model_->output_underflow(format);
+    const double moved = part.worst(r, c);
+    return {
+        rounded_down(recorded_worst(moved * (1 - 0x1p-12), magnitude.lower, roundoff, underflow)),
+        rounded_up(recorded_worst(moved * (1 + 0x1p-12), magnitude.upper, roundoff, underflow))};
+  }
+
+  void record(GradientKind kind, const std::array<std::int64_t, 4>& at, double value, double centre,
+              double radius, const Interval& error, const Interval& ulp, Uncertain answer) {
+    AuditTally& tally = *result_[place_of(kind)];
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    ++tally.elements;
+    ++(answer.is_decided() ? tally.decided_by_filter : tally.undecided);
+    WorstElement worst;
+    worst.index = at;
+    worst.output = value;
+    worst.within = answer;
+    worst.absolute_error = {error.lower, error.upper};
+    worst.ulp_error = {rounded_down(error.lower / ulp.upper), rounded_up(error.upper / ulp.lower)};
+    worst.reference = {std::nextafter(centre - radius, -infinity),
+                       std::nextafter(centre + radius, infinity)};
+    tally.add_errors(worst.absolute_error, worst.ulp_error, std::abs(value - centre) / ulp.upper);
+    if (answer.certainly_not()) {
+      tally.add_violation(tally_place(kind, at), at[2], at[3]);
+      ++tally.proved_violations;
+    } else if (answer.certainly() && !tally.may_be_worst(worst.ulp_error.upper)) {
+      return;
+    }
+    tally.add_worst(worst);
+  }
+
+  // Rungs 2 and 3.
+  void enclose(const std::array<std::vector<OpenRow>, 3>& open) {
+    const auto& query = open[place_of(GradientKind::query)];
+    std::vector<std::array<const OpenRow*, 2>> keys(
+        static_cast<std::size_t>(gradient_.problem.key.current().shape()[2]), {nullptr, nullptr});
+    bool any_key = false;
+    for (const std::size_t kind : {std::size_t{1}, std::size_t{2}}) {
+      for (const OpenRow& row : open[kind]) keys[row.row][kind - 1] = &row;
+      any_key = any_key || !open[kind].empty();
+    }
+    if (query.empty() && !any_key) return;
+    const GradientEnclosure reader(gradient_, *facts_, model_, recorded_.formats());
+    const PrecisionScope precision(options_.first_precision);
+    if (any_key) reader.prepare();
+    tbb::parallel_for(std::size_t{0}, query.size(), [&](std::size_t i) {
+      const PrecisionScope scope(options_.first_precision);
+      GradientTallies tallies = empty_;
+      enclose_query(reader, query[i], tallies);
+      merge(tallies);
+    });
+    tbb::parallel_for(std::size_t{0}, keys.size(), [&](std::size_t j) {
+      if (keys[j][0] == nullptr && keys[j][1] == nullptr) return;
+      const PrecisionScope scope(options_.first_precision);
+      GradientTallies tallies = empty_;
+      enclose_key(reader, static_cast<std::int64_t>(j), keys[j], tallies);
+      merge(tallies);
+    });
+  }
+
+  void merge(const GradientTallies& tallies) {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t k = 0; k < tallies.size(); ++k) {
+      if (tallies[k]) result_[k]->merge(*tallies[k]);
+    }
+  }
+
+  void enclose_query(const GradientEnclosure& reader, const OpenRow& open,
+                     GradientTallies& tallies) const {
+    const auto first = reader.query_row(open.row);
+    settle_columns(reader, GradientKind::query, open, first ? &*first : nullptr, tallies,
+                   [&](std::size_t c) { return (*reader.query_row(open.row))[c]; });
+  }
+
+  void enclose_key(const GradientEnclosure& reader, std::int64_t key,
+                   const std::array<const OpenRow*, 2>& open, GradientTallies& tallies) const {
+    const std::size_t j = reference_row(GradientKind::key, key);
+    const auto first = reader.key_row(j);
+    if (open[0] != nullptr) {
+      settle_columns(reader, GradientKind::key, *open[0], first ? &first->key : nullptr, tallies,
+                     [&](std::size_t c) { return reader.key_row(j)->key[c]; });
+    }
+    if (open[1] != nullptr) {
+      settle_columns(reader, GradientKind::value, *open[1], first ? &first->value : nullptr,
+                     tallies, [&](std::size_t c) { return reader.key_row(j)->value[c]; });
+    }
+  }
+
+  template <class Enclose>
+  void settle_columns(const GradientEnclosure& reader, GradientKind kind, const OpenRow& open,
+                      const std::vector<Enclosed>* first, GradientTallies& tallies,
+                      const Enclose& enclose) const {
+    AuditTally& tally = *tallies[place_of(kind)];
+    const auto row = static_cast<std::int64_t>(open.row);
+    for (const std::int64_t column : open.columns) {
+      AuditedElement element;
+      element.index = index(kind, row, column);
+      element.output = output(kind, element.index);
+      element.format = &recorded(kind).format();
+      const auto c = static_cast<std::size_t>(column);
+      if (first == nullptr) {
+        ++tally.not_finite_references;
+      } else if (model_ != nullptr && !(*first)[c].bounds && std::isfinite(element.output)) {
+        // More bits would not bound it either.
+        element.reference = {(*first)[c].reference.lower_double(),
+                             (*first)[c].reference.upper_double()};
+        element.ball = (*first)[c].reference;
+      } else {
+        settle(element, (*first)[c],
+               {[&] { return enclose(c); },
+                [&] { return reader.exact(kind, reference_row(kind, row), c); }},
+               options_);
+      }
+      add_element(tally, element, tally_place(kind, element.index));
+    }
+  }
+
+  const GradientProblem& gradient_;
+  const RecordedGradients& recorded_;
+  const AuditOptions& options_;
+  const GradientTallies& empty_;
+  GradientTallies result_;
+  std::int64_t batch_;
+  std::int64_t kv_head_;
+  const PrecisionModel* model_ = nullptr;
+  std::optional<StatedTolerance> stated_;
+  std::optional<HistoryGradients> found_;
+  GradientFacts own_facts_;
+  const GradientFacts* facts_ = nullptr;
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+GradientFormats RecordedGradients::formats() const {
+  const auto format = [](const std::optional<StridedTensor>& tensor) {
+    return tensor ? &tensor->format() : nullptr;
+  };
+  return {format(query), format(key), format(value)};
+}
+
+GradientTallies audit_history(const GradientProblem& gradient, const RecordedGradients& recorded,
+                              const AuditOptions& options, const GradientTallies& empty,
+                              std::int64_t batch, std::int64_t kv_head, bool until_violation) {
+  return HistoryAuditor(gradient, recorded, options, empty, batch, kv_head).run(until_violation);
+}
+
+}  // namespace gqa

@@ -1,0 +1,141 @@
+#include "gqa/audit/gradient_facts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "gqa/audit/filter_bound.hpp"
+
+namespace gqa {
+namespace {
+
+constexpr double largest_norm = 0x1p300;
+
+// Rows one by one; gives each row's norm, 0 where it is not finite.
+class Measure {
+ public:
+  Measure(Magnitudes& magnitudes, std::int64_t rows, std::int64_t width)
+      : magnitudes_(magnitudes), width_(width) {
+    magnitudes.column.assign(static_cast<std::size_t>(width), 0.0);
+    magnitudes.share.assign(static_cast<std::size_t>(rows), 0.0);
+  }
+
+  double norm(const double* row, bool& finite) {
+    double squares = 0;
+    finite = true;
+    for (std::int64_t c = 0; c < width_; ++c) {
+      squares += row[c] * row[c];
+      finite = finite && std::isfinite(row[c]);
+    }
+    if (!finite) return 0;
+    for (std::size_t c = 0; c < magnitudes_.column.size(); ++c) {
+      magnitudes_.column[c] = std::max(magnitudes_.column[c], std::abs(row[c]));
+    }
+    return upper_norm(squares, width_);
+  }
+
+  // After all norms.
+  void share(std::size_t r, const double* row) {
+    double largest = 0;
+    for (std::size_t c = 0; c < magnitudes_.column.size(); ++c) {
+      if (!std::isfinite(row[c])) return;
+      if (magnitudes_.column[c] > 0) {
+        largest = std::max(largest, std::abs(row[c]) / magnitudes_.column[c]);
+      }
+    }
+    magnitudes_.share[r] = largest * (1 + 0x1p-50);
+  }
+
+ private:
+  Magnitudes& magnitudes_;
+  std::int64_t width_;
+};
+
+using ReadRow = std::function<void(std::int64_t r, double* to)>;
+
+void for_rows(std::int64_t begin, std::int64_t end, std::int64_t width, const ReadRow& read,
+              const std::function<void(std::size_t, const double*)>& use) {
+  std::vector<double> row(static_cast<std::size_t>(width));
+  for (std::int64_t r = begin; r < end; ++r) {
+    read(r, row.data());
+    use(static_cast<std::size_t>(r), row.data());
+  }
+}
+
+ReadRow reader(const StridedTensor& tensor, const GradientFacts& facts, std::int64_t queries) {
+  const auto width = static_cast<std::size_t>(tensor.shape()[3]);
+  return [&tensor, &facts, queries, width](std::int64_t r, double* to) {
+    const std::int64_t head = facts.heads[static_cast<std::size_t>(r / queries)];
+    tensor.read_rows(facts.batch, head, r % queries, r % queries + 1, to, width);
+  };
+}
+
+ReadRow reader(const History& history, const GradientFacts& facts) {
+  const auto width = static_cast<std::size_t>(history.width());
+  return [&history, &facts, width](std::int64_t r, double* to) {
+    history.read_rows(facts.batch, facts.kv_head, r, r + 1, to, width);
+  };
+}
+
+double sum_of(const std::vector<double>& shares) {
+  double sum = 0;
+  for (const double share : shares) sum += share;
+  return sum * (1 + static_cast<double>(shares.size()) * 0x1p-52);
+}
+
+// Magnitudes of some rows; `norm` takes each row's.
+void measure(Magnitudes& magnitudes, std::int64_t rows, KeyRange range, std::int64_t width,
+             const ReadRow& read, const std::function<void(std::size_t, double, bool)>& norm) {
+  Measure measure(magnitudes, rows, width);
+  for_rows(range.begin, range.end, width, read, [&](std::size_t r, const double* row) {
+    bool finite = true;
+    const double found = measure.norm(row, finite);
+    norm(r, found, finite);
+  });
+  for_rows(range.begin, range.end, width, read,
+           [&](std::size_t r, const double* row) { measure.share(r, row); });
+}
+
+}  // namespace
+
+GradientFacts gradient_facts(const GradientProblem& gradient, std::int64_t batch,
+                             std::int64_t kv_head) {
+  const AttentionProblem& problem = gradient.problem;
+  const Dimensions& d = problem.dimensions;
+  GradientFacts facts;
+  facts.batch = batch;
+  facts.kv_head = kv_head;
+  facts.heads = gradient.group_of(kv_head);
+  facts.seen = gradient.seen_keys(batch);
+  const auto rows = static_cast<std::int64_t>(facts.heads.size()) * d.queries;
+  facts.query_norm.assign(static_cast<std::size_t>(rows), 0.0);
+  facts.grad_norm.assign(static_cast<std::size_t>(rows), 0.0);
+  facts.grad_finite.assign(static_cast<std::size_t>(rows), 1);
+  const auto note = [&facts](double norm) {
+    facts.moderate = facts.moderate && norm <= largest_norm;
+    return norm;
+  };
+  const KeyRange all{0, rows};
+  measure(facts.query, rows, all, d.key_size, reader(problem.query, facts, d.queries),
+          [&](std::size_t r, double norm, bool) { facts.query_norm[r] = note(norm); });
+  measure(facts.grad, rows, all, d.value_size, reader(gradient.grad_output, facts, d.queries),
+          [&](std::size_t r, double norm, bool finite) {
+            facts.grad_norm[r] = note(norm);
+            facts.grad_finite[r] = finite ? 1 : 0;
+          });
+  measure(facts.key, d.keys, facts.seen, d.key_size, reader(problem.key, facts),
+          [&](std::size_t, double norm, bool) {
+            facts.key_norm = std::max(facts.key_norm, note(norm));
+          });
+  Magnitudes value;
+  measure(value, d.keys, facts.seen, d.value_size, reader(problem.value, facts),
+          [&](std::size_t, double norm, bool) {
+            facts.value_norm = std::max(facts.value_norm, note(norm));
+          });
+  facts.key_share_sum = sum_of(facts.key.share);
+  facts.query_share_sum = sum_of(facts.query.share);
+  facts.grad_share_sum = sum_of(facts.grad.share);
+  return facts;
+}
+
+}  // namespace gqa

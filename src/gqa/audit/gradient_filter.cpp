@@ -1,0 +1,291 @@
+#include "gqa/audit/gradient_filter.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "gqa/audit/blas.hpp"
+#include "gqa/audit/filter.hpp"
+#include "gqa/audit/gradient_model.hpp"
+#include "gqa/audit/gradient_tile.hpp"
+
+namespace gqa {
+namespace {
+
+constexpr double u = 0x1p-53;
+
+std::size_t size(std::int64_t n) {
+  return static_cast<std::size_t>(n);
+}
+
+void start_part(GradientPart& part, std::int64_t rows, std::size_t stride, bool model) {
+  part.stride = stride;
+  part.values.assign(size(rows) * stride, 0.0);
+  part.spread.assign(size(rows), 0.0);
+  part.open.assign(size(rows), 0);
+  part.worst_open.assign(size(rows), 0);
+  part.unbounded.assign(size(rows), 0);
+  if (model) part.worst_moved.assign(size(rows), 0.0);
+}
+
+// One history on its way through the rung.
+class HistoryRun {
+ public:
+  HistoryRun(const GradientProblem& gradient, std::int64_t batch, std::int64_t kv_head,
+             const GradientFilterOptions& options)
+      : gradient_(gradient), problem_(gradient.problem), options_(options), constants_(problem_) {
+    filter_.tile_rows = options.tile_rows;
+    filter_.key_block = options.key_block;
+    filter_.key_segment = std::max(filter_.key_segment, options.key_block);
+    filter_.radius = options.radius;
+    result_.facts =
+        options.radius ? gradient_facts(gradient, batch, kv_head) : plain_facts(batch, kv_head);
+    const Dimensions& d = problem_.dimensions;
+    const FilterShape shape(d, filter_, 1);
+    const auto rows = static_cast<std::int64_t>(result_.facts.heads.size()) * d.queries;
+    const bool model = options.model != nullptr;
+    start_part(result_.query, rows, shape.key_stride, model);
+    start_part(result_.key, d.keys, shape.key_stride, model);
+    start_part(result_.value, d.keys, shape.value_stride, model);
+    rows_.resize(size(rows));
+    for (const TilePlan& plan : plan_tiles(problem_, filter_)) {
+      if (plan.batch == batch && plan.kv_head == kv_head) plans_.push_back(plan);
+    }
+  }
+
+  HistoryGradients run() {
+    if (plans_.empty() || result_.facts.seen.empty()) return finish(nullptr);
+    read_outputs();
+    open_what_open_rows_see();
+    std::int64_t largest = 0;
+    for (const TilePlan& plan : plans_) largest = std::max(largest, plan.size());
+    const FilterShape shape(problem_.dimensions, filter_, largest);
+    const auto totals = multiply(shape);
+    return finish(totals.get());
+  }
+
+ private:
+  GradientFacts plain_facts(std::int64_t batch, std::int64_t kv_head) const {
+    GradientFacts facts;
+    facts.batch = batch;
+    facts.kv_head = kv_head;
+    facts.heads = gradient_.group_of(kv_head);
+    facts.seen = gradient_.seen_keys(batch);
+    return facts;
+  }
+
+  // The forward pass, certified: lse and delta of every row.
+  void read_outputs() {
+    filter_.tiles.emplace();
+    for (const TilePlan& plan : plans_) filter_.tiles->push_back(plan.index);
+    filter_reference(problem_, filter_, [this](const FilterTile& tile) {
+      std::vector<double> grad(size(problem_.dimensions.value_size));
+      for (std::size_t r = 0; r < tile.rows.size(); ++r) read_output(tile, r, grad);
+    });
+    filter_.tiles.reset();
+  }
+
+  void read_output(const FilterTile& tile, std::size_t r, std::vector<double>& grad) {
+    const GradientFacts& facts = result_.facts;
+    const FilterRow& found = tile.rows[r];
+    const auto member = std::ranges::lower_bound(facts.heads, found.head) - facts.heads.begin();
+    const std::size_t at = facts.row(member, found.row, gradient_.queries());
+    GradientRow& row = rows_[at];
+    row.silent = !gradient_.counts(member) || (found.visible == 0 && !found.open);
+    if (row.silent) return;
+    gradient_.grad_output.read_rows(tile.batch, found.head, found.row, found.row + 1, grad.data(),
+                                    grad.size());
+    const GradientDelta delta = gradient_delta(tile, r, grad.data());
+    row.lse = found.lse;
+    row.delta = delta.value;
+    if (!options_.radius) return;
+    row.terms = found.visible + (problem_.sink_of(found.head) ? 1 : 0);
+    row.open = found.open || facts.grad_finite[at] == 0 || !facts.moderate;
+    if (row.open) return;
+    row.bound = gradient_row_bound(constants_, found, problem_.dimensions.value_size, delta.error,
+                                   facts.grad_norm[at], facts.value_norm);
+    row.open = !row.bound.usable || !std::isfinite(row.delta) || !std::isfinite(row.lse);
+    if (row.open || options_.model == nullptr) return;
+    row.worst = gradient_row_worst(
+        *options_.model, gradient_,
+        gradient_row_size<double>(gradient_, facts, at, row.terms, row.lse, constants_.scale));
+    // The computed |a| stands for the exact one in a bound that has a term for it.
+    row.worst_open =
+        row.worst.is_bounded &&
+        !(row.bound.difference * row.worst.query_product <= 0x1p-14 * row.worst.query_weight &&
+          row.bound.difference * row.worst.key_product <= 0x1p-14 * row.worst.key_weight) &&
+        facts.grad_norm[at] > 0;
+  }
+
+  template <class Use>
+  void for_visible_keys(std::int64_t head, std::int64_t i, const Use& use) const {
+    const KeyRange range = problem_.visibility.range(result_.facts.batch, i);
+    for (std::int64_t j = std::max<std::int64_t>(range.begin, 0); j < range.end; ++j) {
+      if (problem_.visibility.mask_allows(result_.facts.batch, head, i, j)) use(size(j));
+    }
+  }
+
+  // A row without weights or without a bound leaves its mark on the keys that it sees.
+  void open_what_open_rows_see() {
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      const GradientRow& row = rows_[r];
+      const bool bounds_nothing =
+          options_.model != nullptr && !row.silent && !row.open && !row.worst.is_bounded;
+      result_.query.unbounded[r] = bounds_nothing ? 1 : 0;
+      result_.query.open[r] = row.open ? 1 : 0;
+      result_.query.worst_open[r] = row.worst_open ? 1 : 0;
+      if (!row.open && !row.worst_open && !bounds_nothing) continue;
+      const auto queries = size(gradient_.queries());
+      for_visible_keys(result_.facts.heads[r / queries], static_cast<std::int64_t>(r % queries),
+                       [&](std::size_t j) {
+                         if (row.open) result_.key.open[j] = 1;
+                         if (row.worst_open) result_.key.worst_open[j] = 1;
+                         if (bounds_nothing) result_.key.unbounded[j] = 1;
+                       });
+    }
+  }
+
+  std::unique_ptr<GradientKeyTotals> multiply(const FilterShape& shape) {
+    const GradientFacts& facts = result_.facts;
+    const std::int64_t keys = facts.seen.end - facts.seen.begin;
+    std::vector<double> shares(size(keys) + shape.keys, 0.0);
+    if (options_.radius) {
+      std::copy(facts.key.share.begin() + facts.seen.begin,
+                facts.key.share.begin() + facts.seen.end, shares.begin());
+    }
+    // The split depends on the problem alone.
+    const std::int64_t histories = problem_.dimensions.batch * problem_.dimensions.kv_heads;
+    const auto tiles = static_cast<std::int64_t>(plans_.size());
+    const std::int64_t chunks =
+        std::clamp<std::int64_t>(16 / histories, 1, std::min<std::int64_t>(tiles, 8));
+    const std::int64_t blocks = (keys + options_.key_block - 1) / options_.key_block + 1;
+    const GradientContext context{
+        gradient_,
+        options_,
+        filter_,
+        facts,
+        constants_,
+        shape,
+        rows_,
+        shares,
+        summation_error(options_.key_block + blocks + 4),
+        summation_error(static_cast<std::int64_t>(shape.rows) + tiles + chunks + 4)};
+    std::vector<std::unique_ptr<GradientKeyTotals>> parts(size(chunks));
+    const SingleThreadedBlas blas;
+    tbb::parallel_for(std::int64_t{0}, chunks, [&](std::int64_t chunk) {
+      auto part = std::make_unique<GradientKeyTotals>(shape, keys, options_.model != nullptr);
+      GradientMemory memory(shape);
+      for (std::int64_t t = tiles * chunk / chunks; t < tiles * (chunk + 1) / chunks; ++t) {
+        add_gradient_tile(context, plans_[size(t)], memory, result_.query, *part);
+      }
+      parts[size(chunk)] = std::move(part);
+    });
+    for (std::size_t chunk = 1; chunk < parts.size(); ++chunk) parts[0]->add(*parts[chunk]);
+    return std::move(parts[0]);
+  }
+
+  HistoryGradients finish(const GradientKeyTotals* totals) {
+    const GradientFacts& facts = result_.facts;
+    if (totals != nullptr) {
+      const auto place = [&](std::vector<double>& to, const std::vector<double>& from,
+                             std::size_t stride) {
+        if (from.empty()) return;
+        std::copy_n(from.begin(), size(facts.seen.end - facts.seen.begin) * stride,
+                    to.begin() + facts.seen.begin * static_cast<std::int64_t>(stride));
+      };
+      place(result_.key.values, totals->key, result_.key.stride);
+      place(result_.value.values, totals->value, result_.value.stride);
+      place(result_.key.spread, totals->key_spread, 1);
+      place(result_.value.spread, totals->value_spread, 1);
+      place(result_.key.worst_moved, totals->key_worst, 1);
+      place(result_.value.worst_moved, totals->value_worst, 1);
+    }
+    result_.value.open = result_.key.open;
+    result_.value.worst_open = result_.key.worst_open;
+    result_.value.unbounded = result_.key.unbounded;
+    finish_parts();
+    return std::move(result_);
+  }
+
+  void finish_parts() {
+    const double scale = constants_.scale;
+    const double factor =
+        gradient_.factor(static_cast<std::int64_t>(result_.facts.heads.size())).get_d();
+    const bool missing = gradient_.rule.scale_missing;
+    // The queries are scaled already.
+    finish_part(result_.query, missing ? factor : factor * scale);
+    finish_part(result_.key, missing ? factor / scale : factor);
+    finish_part(result_.value, factor);
+    if (!options_.radius) return;
+    bound_part(result_.query, result_.facts.key, missing ? 1 : scale, factor);
+    bound_part(result_.key, result_.facts.query, missing ? 1 : scale, factor);
+    bound_part(result_.value, result_.facts.grad, 1, factor);
+    if (options_.model == nullptr) return;
+    add_worst_tiny(result_.query, GradientKind::query, missing ? 1 : scale, factor);
+    add_worst_tiny(result_.key, GradientKind::key, missing ? 1 : scale, factor);
+    add_worst_tiny(result_.value, GradientKind::value, 1, factor);
+  }
+
+  static void finish_part(GradientPart& part, double factor) {
+    for (double& value : part.values) value *= factor;
+  }
+
+  // Spreads so far are those of sums of derivatives or weights; what multiplies them is a number
+  // in each column, rounded a few times.
+  void bound_part(GradientPart& part, const Magnitudes& magnitudes, double scale, double factor) {
+    const Dimensions& d = problem_.dimensions;
+    part.column = magnitudes.column;
+    const double rows = static_cast<double>(rows_.size());
+    const double keys = static_cast<double>(d.keys);
+    const double terms = rows + keys + 64;
+    const double by = scale * std::abs(factor) * (1 + terms * 0x1p-51 + 0x1p-40);
+    // Weights below the normal range, and their products with differences.
+    double largest = 0;
+    for (const double norm : result_.facts.grad_norm) largest = std::max(largest, norm);
+    const double lost = terms * 0x1p-1017 * (1 + largest * result_.facts.value_norm);
+    for (std::size_t r = 0; r < part.spread.size(); ++r) {
+      part.spread[r] = (part.spread[r] + lost) * by;
+      const bool usable = std::isfinite(part.spread[r]);
+      if (!usable) part.open[r] = 1;
+    }
+    for (double& moved : part.worst_moved) moved *= scale * std::abs(factor);
+    double column = 0;
+    for (const double c : part.column) column = std::max(column, c);
+    part.relative = constants_.scale_error + 8 * u;
+    part.tiny = (terms + static_cast<double>(d.key_size + d.value_size)) * 0x1p-1050 * (1 + scale) *
+                (1 + column) * (1 + std::abs(factor));
+    // Gradients of what nobody sees are exactly zero.
+    if (&part == &result_.query) return;
+    for (std::size_t j = 0; j < part.spread.size(); ++j) {
+      const auto key = static_cast<std::int64_t>(j);
+      const bool seen = key >= result_.facts.seen.begin && key < result_.facts.seen.end;
+      if (!seen) part.spread[j] = 0;
+    }
+  }
+
+  void add_worst_tiny(GradientPart& part, GradientKind kind, double scale, double factor) const {
+    const GradientTiny tiny = gradient_tiny(*options_.model, gradient_, result_.facts, kind);
+    for (double& moved : part.worst_moved) moved += tiny.of_column * scale * std::abs(factor);
+    part.worst_tiny = tiny.absolute * std::abs(factor);
+  }
+
+  const GradientProblem& gradient_;
+  const AttentionProblem& problem_;
+  const GradientFilterOptions& options_;
+  ScoreConstants constants_;
+  FilterOptions filter_;
+  HistoryGradients result_;
+  std::vector<GradientRow> rows_;
+  std::vector<TilePlan> plans_;
+};
+
+}  // namespace
+
+HistoryGradients gradient_reference(const GradientProblem& gradient, std::int64_t batch,
+                                    std::int64_t kv_head, const GradientFilterOptions& options) {
+  return HistoryRun(gradient, batch, kv_head, options).run();
+}
+
+}  // namespace gqa

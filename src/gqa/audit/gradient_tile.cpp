@@ -1,0 +1,269 @@
+#include "gqa/audit/gradient_tile.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "gqa/audit/blas.hpp"
+#include "gqa/audit/filter_bias.hpp"
+#include "gqa/audit/vector_exp.hpp"
+#include "gqa/audit/vector_norms.hpp"
+
+namespace gqa {
+namespace {
+
+constexpr double nothing = -std::numeric_limits<double>::infinity();
+
+std::size_t size(std::int64_t n) {
+  return static_cast<std::size_t>(n);
+}
+
+std::size_t padded(std::size_t n) {
+  return (n + vector_padding - 1) / vector_padding * vector_padding;
+}
+
+class Tile {
+ public:
+  Tile(const GradientContext& context, const TilePlan& plan, GradientMemory& memory,
+       GradientPart& query, GradientKeyTotals& totals)
+      : context_(context),
+        problem_(context.gradient.problem),
+        memory_(memory),
+        query_(query),
+        totals_(totals),
+        reader_(problem_, context.filter, context.shape, plan.batch, plan.kv_head),
+        plan_(plan) {
+    norms_.column_maximum.assign(context.shape.value_stride, 0.0);
+    for (const RowRun& run : plan.runs) {
+      for (std::int64_t i = run.begin; i < run.end; ++i) rows_.push_back(row(run.head, i));
+    }
+  }
+
+  void run() {
+    KeyRange keys{0, 0};
+    for (const Row& row : rows_) {
+      if (row.range.empty()) continue;
+      keys = keys.empty() ? row.range
+                          : KeyRange{std::min(keys.begin, row.range.begin),
+                                     std::max(keys.end, row.range.end)};
+    }
+    if (keys.empty()) return;
+    read_rows();
+    const std::int64_t block = context_.options.key_block;
+    for (std::int64_t begin = keys.begin; begin < keys.end; begin += block) {
+      add_block(begin, std::min(keys.end, begin + block));
+    }
+    for (const Row& row : rows_) finish_row(row);
+  }
+
+ private:
+  struct Row {
+    std::int64_t head;
+    std::int64_t i;
+    std::size_t at;  // in the group
+    KeyRange range;
+    const GradientRow* facts;
+    GradientRowFactors factors;
+    GradientRowSums sums;
+  };
+
+  Row row(std::int64_t head, std::int64_t i) const {
+    Row row{};
+    row.head = head;
+    row.i = i;
+    row.at = context_.row(head, i);
+    row.facts = &context_.rows[row.at];
+    row.range = problem_.visibility.range(plan_.batch, i);
+    row.range.begin = std::max<std::int64_t>(row.range.begin, 0);
+    if (row.facts->open || row.facts->silent) row.range = {0, 0};
+    if (!context_.options.radius || row.range.empty()) return row;
+    const GradientRowBound& bound = row.facts->bound;
+    const double share = context_.facts.query.share[row.at];
+    const double scaled = context_.constants.scale_error + 0x1p-51;
+    row.factors.key_weight = bound.difference * share;
+    row.factors.key_product = (bound.product + context_.depth_of_rows + scaled) * share;
+    row.factors.value_weight =
+        (bound.weight + context_.depth_of_rows) * context_.facts.grad.share[row.at];
+    const GradientRowWorst<double>& worst = row.facts->worst;
+    if (!worst.is_bounded) return row;
+    row.factors.worst_key_weight = worst.key_weight * share;
+    row.factors.worst_key_product = worst.key_product * share;
+    row.factors.worst_value_weight = worst.value_weight * context_.facts.grad.share[row.at];
+    return row;
+  }
+
+  void read_rows() {
+    const FilterShape& shape = context_.shape;
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      double* query = memory_.filter.query.data() + r * shape.key_stride;
+      double* grad = memory_.grad.data() + r * shape.value_stride;
+      if (rows_[r].range.empty()) {
+        std::fill_n(query, shape.key_stride, 0.0);
+        std::fill_n(grad, shape.value_stride, 0.0);
+        continue;
+      }
+      const Row& row = rows_[r];
+      problem_.query.read_rows(plan_.batch, row.head, row.i, row.i + 1, query, shape.key_stride);
+      for (std::size_t t = 0; t < shape.key_stride; ++t) query[t] *= context_.constants.scale;
+      context_.gradient.grad_output.read_rows(plan_.batch, row.head, row.i, row.i + 1, grad,
+                                              shape.value_stride);
+    }
+  }
+
+  void add_block(std::int64_t begin, std::int64_t end) {
+    const FilterShape& shape = context_.shape;
+    const Dimensions& d = problem_.dimensions;
+    FilterMemory& memory = memory_.filter;
+    const std::size_t keys = size(end - begin);
+    const std::size_t rows = rows_.size();
+    reader_.read(begin, end, memory, norms_);
+    multiply_transposed(rows, keys, size(d.key_size), {memory.query.data(), shape.key_stride},
+                        {memory.key.data(), shape.key_stride}, {memory.scores.data(), shape.keys});
+    multiply_transposed(rows, keys, size(d.value_size), {memory_.grad.data(), shape.value_stride},
+                        {memory.value.data(), shape.value_stride},
+                        {memory_.derivatives.data(), shape.keys});
+    for (std::size_t r = 0; r < rows; ++r) derive_row(r, begin, end);
+    const double* weights = memory.scores.data();
+    const double* derivatives = memory_.derivatives.data();
+    multiply(rows, size(d.key_size), keys, {derivatives, shape.keys},
+             {memory.key.data(), shape.key_stride},
+             {memory_.query_products.data(), shape.key_stride});
+    multiply_left_transposed(keys, size(d.key_size), rows, {derivatives, shape.keys},
+                             {memory.query.data(), shape.key_stride},
+                             {memory_.key_products.data(), shape.key_stride});
+    multiply_left_transposed(keys, size(d.value_size), rows, {weights, shape.keys},
+                             {memory_.grad.data(), shape.value_stride},
+                             {memory_.value_products.data(), shape.value_stride});
+    // Added here and not by the BLAS: one addition per block and term, see TileAccumulator.
+    for (std::size_t r = 0; r < rows; ++r) {
+      rescale_and_add(query_.values.data() + rows_[r].at * query_.stride,
+                      memory_.query_products.data() + r * shape.key_stride, 1.0, shape.key_stride);
+    }
+    const std::size_t first = size(begin - context_.facts.seen.begin);
+    rescale_and_add(totals_.key.data() + first * shape.key_stride, memory_.key_products.data(), 1.0,
+                    keys * shape.key_stride);
+    rescale_and_add(totals_.value.data() + first * shape.value_stride,
+                    memory_.value_products.data(), 1.0, keys * shape.value_stride);
+  }
+
+  // Scores -> weights, g.v -> derivatives, of one row.
+  void derive_row(std::size_t r, std::int64_t begin, std::int64_t end) {
+    Row& row = rows_[r];
+    const std::size_t stride = context_.shape.keys;
+    double* weights = memory_.filter.scores.data() + r * stride;
+    double* derivatives = memory_.derivatives.data() + r * stride;
+    const std::size_t count = size(end - begin);
+    const std::size_t whole = padded(count);
+    const KeyRange keys{std::max(row.range.begin, begin), std::min(row.range.end, end)};
+    if (keys.empty()) {
+      std::fill_n(weights, whole, 0.0);
+      std::fill_n(derivatives, whole, 0.0);
+      return;
+    }
+    std::fill(derivatives + count, derivatives + whole, 0.0);
+    std::fill(weights, weights + (keys.begin - begin), nothing);
+    std::fill(weights + (keys.end - begin), weights + whole, nothing);
+    const double cap = context_.constants.softcap;
+    const double* slope = nullptr;
+    if (cap > 0) {
+      softcap_row(weights, whole, cap);
+      softcap_slopes(memory_.slope.data(), weights, cap, whole);
+      slope = memory_.slope.data();
+      // tanh has made numbers of what is hidden.
+      std::fill(weights, weights + (keys.begin - begin), nothing);
+      std::fill(weights + (keys.end - begin), weights + whole, nothing);
+    }
+    if (needs_bias(problem_)) {
+      fill_bias(problem_, {plan_.batch, row.head, row.i}, keys.begin, keys.end,
+                memory_.filter.bias.data());
+      for (std::int64_t j = keys.begin; j < keys.end; ++j) {
+        weights[j - begin] += memory_.filter.bias[size(j - keys.begin)];
+      }
+    }
+    exp_row(weights, whole, row.facts->lse);
+    finish_derivatives(row, weights, derivatives, slope, begin, whole);
+  }
+
+  void finish_derivatives(Row& row, const double* weights, double* derivatives, const double* slope,
+                          std::int64_t begin, std::size_t count) {
+    if (!context_.options.radius) {
+      score_derivatives(derivatives, weights, slope, row.facts->delta, count);
+      return;
+    }
+    const std::size_t first = size(begin - context_.facts.seen.begin);
+    const bool worst = context_.options.model != nullptr;
+    const GradientKeySums sums{totals_.key_spread.data() + first,
+                               totals_.value_spread.data() + first,
+                               worst ? totals_.key_worst.data() + first : nullptr,
+                               worst ? totals_.value_worst.data() + first : nullptr};
+    const GradientRowSums more =
+        score_derivatives(derivatives, weights, slope, row.facts->delta, count,
+                          context_.shares.data() + first, row.factors, sums);
+    row.sums.weight += more.weight;
+    row.sums.product += more.product;
+  }
+
+  void finish_row(const Row& row) {
+    if (!context_.options.radius || row.range.empty()) return;
+    const GradientRowBound& bound = row.facts->bound;
+    query_.spread[row.at] = bound.difference * row.sums.weight +
+                            (bound.product + context_.depth_of_keys) * row.sums.product;
+    if (context_.options.model == nullptr || !row.facts->worst.is_bounded) return;
+    query_.worst_moved[row.at] = row.facts->worst.query_weight * row.sums.weight +
+                                 row.facts->worst.query_product * row.sums.product;
+  }
+
+  const GradientContext& context_;
+  const AttentionProblem& problem_;
+  GradientMemory& memory_;
+  GradientPart& query_;
+  GradientKeyTotals& totals_;
+  OperandReader reader_;
+  const TilePlan& plan_;
+  OperandNorms norms_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace
+
+std::size_t GradientContext::row(std::int64_t head, std::int64_t i) const {
+  const auto at = std::ranges::lower_bound(facts.heads, head);
+  return facts.row(at - facts.heads.begin(), i, gradient.queries());
+}
+
+GradientKeyTotals::GradientKeyTotals(const FilterShape& shape, std::int64_t keys, bool with_worst)
+    : key(size(keys) * shape.key_stride), value(size(keys) * shape.value_stride) {
+  const std::size_t count = size(keys) + shape.keys;
+  key_spread.assign(count, 0.0);
+  value_spread.assign(count, 0.0);
+  if (!with_worst) return;
+  key_worst.assign(count, 0.0);
+  value_worst.assign(count, 0.0);
+}
+
+void GradientKeyTotals::add(const GradientKeyTotals& other) {
+  const auto add = [](std::vector<double>& to, const std::vector<double>& from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+  };
+  add(key, other.key);
+  add(value, other.value);
+  add(key_spread, other.key_spread);
+  add(value_spread, other.value_spread);
+  add(key_worst, other.key_worst);
+  add(value_worst, other.value_worst);
+}
+
+GradientMemory::GradientMemory(const FilterShape& shape)
+    : filter(shape, false),
+      grad(shape.rows * shape.value_stride),
+      derivatives(shape.rows * shape.keys),
+      slope(shape.keys),
+      key_products(shape.keys * shape.key_stride),
+      value_products(shape.keys * shape.value_stride),
+      query_products(shape.rows * shape.key_stride) {}
+
+void add_gradient_tile(const GradientContext& context, const TilePlan& plan, GradientMemory& memory,
+                       GradientPart& query, GradientKeyTotals& totals) {
+  Tile(context, plan, memory, query, totals).run();
+}
+
+}  // namespace gqa

@@ -1,0 +1,171 @@
+#include "gqa/diagnose/gradient_diagnosis.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "gqa/attention/packed.hpp"
+#include "gqa/audit/gradient_rules.hpp"
+
+namespace gqa {
+namespace {
+
+Edit nothing(Behaviour&, std::int64_t) {
+  return Edit::not_applicable;
+}
+
+struct Document {
+  ProblemTensors tensors;
+  std::vector<OutputAudit> outputs;
+};
+
+// Outputs come document by document, each with the same names.
+std::vector<Document> documents_of(const ProblemTensors& tensors, const Contract& contract,
+                                   const std::vector<OutputAudit>& outputs) {
+  std::vector<Document> documents;
+  auto next = outputs.begin();
+  for (PackedDocument& cut : cut_documents(tensors, contract)) {
+    Document& document = documents.emplace_back(Document{std::move(cut.tensors), {}});
+    do {
+      if (next == outputs.end()) break;
+      document.outputs.push_back(*next++);
+    } while (next != outputs.end() && next->name != document.outputs.front().name);
+  }
+  return documents;
+}
+
+const AuditResult* result_of(const Document& document, GradientKind kind) {
+  const auto found = std::ranges::find(document.outputs, name(kind), &OutputAudit::name);
+  return found == document.outputs.end() ? nullptr : &found->result;
+}
+
+bool same(const GradientRule& a, const GradientRule& b) {
+  return a.only_member == b.only_member && a.averaged == b.averaged &&
+         a.scale_missing == b.scale_missing && a.negated == b.negated;
+}
+
+// One kind, and the rules that explain it in every document.
+struct Explained {
+  GradientKind kind;
+  std::vector<GradientRule> rules;
+  std::int64_t rows = 0;
+  std::int64_t candidates = 0;
+};
+
+Explained explain(const std::vector<Document>& documents, const Contract& contract,
+                  GradientKind kind, const AuditOptions& options) {
+  Explained explained{kind, {}, 0, 0};
+  bool first = true;
+  for (const Document& document : documents) {
+    const AuditResult* right = result_of(document, kind);
+    if (right == nullptr || right->verdict != Verdict::fail) continue;
+    if (!first) break;
+    const AttentionProblem problem = make_problem(document.tensors, contract);
+    explained.rules = explaining_rules(problem, document.tensors, kind, *right, options);
+    explained.candidates = static_cast<std::int64_t>(candidate_rules(problem, kind).size());
+    first = false;
+  }
+  for (const Document& document : documents) {
+    const AuditResult* right = result_of(document, kind);
+    if (right == nullptr) continue;
+    const auto columns =
+        std::max<std::int64_t>(static_cast<std::int64_t>(right->tally.column_violations.size()), 1);
+    explained.rows += right->tally.elements / columns;
+    if (documents.size() == 1) continue;
+    const AttentionProblem problem = make_problem(document.tensors, contract);
+    std::erase_if(explained.rules, [&](const GradientRule& rule) {
+      return !rule_holds(problem, document.tensors, kind, rule, options);
+    });
+  }
+  return explained;
+}
+
+Fault fault_of(const GradientRule& rule, const std::vector<std::string_view>& names) {
+  Fault fault;
+  fault.measurement = fmt::format("{}", fmt::join(names, ", "));
+  if (rule.only_member) {
+    fault.kind = &gradient_not_summed;
+    fault.measurement += fmt::format(": query head {} of each group", *rule.only_member);
+  } else if (rule.averaged) {
+    fault.kind = &gradient_averaged;
+  } else {
+    fault.kind = rule.scale_missing ? &gradient_scale_missing : &gradient_negated;
+  }
+  return fault;
+}
+
+// One fault for each rule that is needed; kinds that follow one rule share it.
+Explanation join(const std::vector<Explained>& all, const GradientRule& preferred) {
+  Explanation explanation;
+  std::vector<std::pair<GradientRule, std::vector<std::string_view>>> used;
+  for (const Explained& explained : all) {
+    explanation.rows += explained.rows;
+    const auto wanted = std::ranges::find_if(
+        explained.rules, [&](const GradientRule& rule) { return same(rule, preferred); });
+    const GradientRule& rule = wanted == explained.rules.end() ? explained.rules.front() : *wanted;
+    const auto place =
+        std::ranges::find_if(used, [&](const auto& other) { return same(other.first, rule); });
+    if (place == used.end()) {
+      used.push_back({rule, {name(explained.kind)}});
+    } else {
+      place->second.push_back(name(explained.kind));
+    }
+  }
+  for (const auto& [rule, names] : used) explanation.faults.push_back(fault_of(rule, names));
+  explanation.certified_rows = explanation.rows;
+  return explanation;
+}
+
+}  // namespace
+
+const FaultKind gradient_not_summed{
+    "gradient.not_summed",
+    "the gradient of a shared head holds only one query head's part, not the sum over its group",
+    "dK[kv] = dK of one query head instead of the sum over all that read it", "-", nothing};
+const FaultKind gradient_averaged{
+    "gradient.averaged",
+    "the gradient of a shared head is the mean over its query heads instead of their sum",
+    "dK[kv] = sum / (Hq / Hkv) instead of the sum", "-", nothing};
+const FaultKind gradient_scale_missing{"gradient.scale_missing",
+                                       "the gradient lacks the scale of the scores",
+                                       "dQ = dS K instead of scale dS K", "-", nothing};
+const FaultKind gradient_negated{"gradient.negated", "the gradient has the other sign",
+                                 "-dQ instead of dQ", "-", nothing};
+
+Diagnosis diagnose_gradients(const ProblemTensors& tensors, const Contract& contract,
+                             const std::vector<OutputAudit>& outputs, const Tolerance& tolerance) {
+  AuditOptions options;
+  options.tolerance = tolerance;
+  Diagnosis diagnosis;
+  diagnosis.tolerance = tolerance;
+  const std::vector<Document> documents = documents_of(tensors, contract, outputs);
+  std::vector<Explained> all;
+  for (const GradientKind kind : gradient_kinds) {
+    const bool wrong = std::ranges::any_of(documents, [kind](const Document& document) {
+      const AuditResult* result = result_of(document, kind);
+      return result != nullptr && result->verdict == Verdict::fail;
+    });
+    if (wrong) all.push_back(explain(documents, contract, kind, options));
+  }
+  if (all.empty()) return diagnosis;
+  for (const Explained& one : all) diagnosis.candidates += one.candidates;
+  diagnosis.status = DiagnosisStatus::unexplained;
+  const bool explained =
+      std::ranges::none_of(all, [](const Explained& one) { return one.rules.empty(); });
+  if (!explained) return diagnosis;
+  diagnosis.status = DiagnosisStatus::named;
+  // An explanation for each rule of the first kind; equal ones cannot come.
+  std::size_t smallest = all.size();
+  for (const GradientRule& rule : all.front().rules) {
+    Explanation explanation = join(all, rule);
+    smallest = std::min(smallest, explanation.faults.size());
+    diagnosis.explanations.push_back(std::move(explanation));
+  }
+  std::erase_if(diagnosis.explanations, [smallest](const Explanation& explanation) {
+    return explanation.faults.size() > smallest;
+  });
+  return diagnosis;
+}
+
+}  // namespace gqa

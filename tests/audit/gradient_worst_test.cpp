@@ -1,0 +1,173 @@
+// The worst case of gradients: no healthy backward pass is beyond it, and faults are.
+#include "gqa/audit/gradient_worst.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "audit/gradient_support.hpp"
+#include "audit/rounded_gradients.hpp"
+#include "gqa/audit/model_choice.hpp"
+
+using namespace gqa;
+using test::BackwardOperands;
+using test::KernelFormats;
+
+namespace {
+
+AuditResult audit_under(const ProblemTensors& tensors, const Contract& contract, GradientKind kind,
+                        const PrecisionModel& model, bool filter = true) {
+  AuditOptions options;
+  options.tolerance = ModelTolerance{&model};
+  options.use_filter = filter;
+  return test::audit_gradient(tensors, contract, kind, options);
+}
+
+// The largest part of its bound that an element uses; 0 where nothing is bounded.
+double largest_share(const ProblemTensors& tensors, const Contract& contract,
+                     const PrecisionModel& model) {
+  const AttentionProblem problem = make_problem(tensors, contract);
+  AuditOptions options;
+  options.tolerance = ModelTolerance{&model};
+  const GradientAudit audit(problem, tensors, options);
+  GradientFilterOptions filter;
+  filter.model = &model;
+  const HistoryGradients found = gradient_reference(audit.problem(), 0, 0, filter);
+  double largest = 0;
+  const auto look = [&](const GradientPart& part, const StridedTensor& recorded) {
+    const auto rows = static_cast<std::size_t>(recorded.shape()[2]);
+    for (std::size_t r = 0; r < part.open.size(); ++r) {
+      if (part.open[r] != 0 || part.unbounded[r] != 0) continue;
+      for (std::size_t c = 0; c < part.column.size(); ++c) {
+        const double error = std::abs(recorded.value(0, static_cast<std::int64_t>(r / rows),
+                                                     static_cast<std::int64_t>(r % rows),
+                                                     static_cast<std::int64_t>(c)) -
+                                      part.value(r, c)) -
+                             part.radius(r, c);
+        const double bound = recorded_worst(part.worst(r, c), std::abs(part.value(r, c)),
+                                            model.output_roundoff(recorded.format()),
+                                            model.output_underflow(recorded.format()));
+        largest = std::max(largest, error / bound);
+      }
+    }
+  };
+  look(found.query, *audit.recorded().query);
+  look(found.key, *audit.recorded().key);
+  look(found.value, *audit.recorded().value);
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("gradient worst case: no healthy backward pass of any model is accused") {
+  for (const KernelFormats& formats : test::kernels_of_all_models()) {
+    std::int64_t elements = 0;
+    std::int64_t undecided = 0;
+    double share = 0;
+    for (const std::uint64_t seed : test::seeds(60)) {
+      test::Random random(seed);
+      const BackwardOperands operands = test::random_backward(random, formats.stored());
+      const test::BackwardWay way = test::random_way(random);
+      const ProblemTensors tensors = test::backward_tensors(
+          operands, formats.storage, test::RoundedBackward(operands, formats, way).run());
+      const Contract contract = test::backward_contract(operands);
+      share = std::max(share, largest_share(tensors, contract, *formats.model));
+      for (const GradientKind kind : gradient_kinds) {
+        const AuditResult result = audit_under(tensors, contract, kind, *formats.model);
+        INFO(formats.model->name, ", seed ", seed, ", ", name(kind));
+        CHECK(result.tally.violations == 0);
+        elements += result.tally.elements;
+        undecided += result.tally.undecided;
+      }
+    }
+    fmt::print(
+        "healthy backward passes under {}: {} elements, none accused, {} not bounded; the others "
+        "use {:.3g} of their bound at most\n",
+        formats.model->name, elements, undecided, share);
+    CHECK(share < 1);
+    // Binary32 inside bounds everything of this size.
+    if (formats.inner == &binary32 || formats.inner == &binary64) CHECK(undecided == 0);
+  }
+}
+
+TEST_CASE("gradient worst case: in binary32 and mixed precision one wrong term is proved") {
+  for (const KernelFormats& formats : test::kernels_of_all_models()) {
+    if (formats.inner != &binary32) continue;
+    for (const std::uint64_t seed : test::seeds(10)) {
+      INFO(formats.model->name, ", seed ", seed);
+      test::Random random(seed);
+      BackwardOperands operands;
+      operands.heads = 4;
+      operands.queries = operands.keys = 24;
+      operands.key_size = operands.value_size = 16;
+      operands.causal = true;
+      const auto draw = [&](std::int64_t count) {
+        std::vector<double> values(static_cast<std::size_t>(count));
+        for (double& x : values) x = test::rounded(formats.stored(), random.normal());
+        return values;
+      };
+      operands.query = draw(4 * 24 * 16);
+      operands.key = draw(24 * 16);
+      operands.value = draw(24 * 16);
+      operands.grad = draw(4 * 24 * 16);
+      // What the kernel reads of one head's grad_output is not what is recorded.
+      BackwardOperands faulty = operands;
+      for (std::size_t e = 0; e < 24 * 16; ++e) faulty.grad[e] = 0;
+      const ProblemTensors tensors = [&] {
+        ProblemTensors t = test::backward_tensors(faulty, formats.storage,
+                                                  test::RoundedBackward(faulty, formats, {}).run());
+        t.grad_output = test::tensor_of(formats.storage, {1, 4, 24, 16}, operands.grad);
+        return t;
+      }();
+      for (const GradientKind kind : gradient_kinds) {
+        const AuditResult result =
+            audit_under(tensors, test::backward_contract(operands), kind, *formats.model);
+        CAPTURE(name(kind));
+        CHECK(result.verdict == Verdict::fail);
+        CHECK(result.strength == FailureStrength::proved);
+      }
+    }
+  }
+}
+
+TEST_CASE("gradient worst case: both rungs know the same bound") {
+  for (const std::uint64_t seed : test::seeds(10)) {
+    test::Random random(seed);
+    const KernelFormats formats = test::kernels_of_all_models()[1 + seed % 3];
+    const BackwardOperands operands = test::random_backward(random, formats.stored());
+    const ProblemTensors tensors = test::backward_tensors(
+        operands, formats.storage, test::RoundedBackward(operands, formats, {}).run());
+    const AttentionProblem problem = make_problem(tensors, test::backward_contract(operands));
+    AuditOptions options;
+    options.tolerance = ModelTolerance{formats.model};
+    const GradientAudit audit(problem, tensors, options);
+    GradientFilterOptions filter;
+    filter.model = formats.model;
+    const HistoryGradients found = gradient_reference(audit.problem(), 0, 0, filter);
+    const GradientEnclosure reader(audit.problem(), found.facts, formats.model,
+                                   audit.recorded().formats());
+    const FloatFormat& format = formats.stored();
+    const auto compare = [&](const GradientPart& part, std::size_t r,
+                             const std::vector<Enclosed>& row) {
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        INFO("seed ", seed, ", row ", r, ", column ", c);
+        REQUIRE(row[c].bounds.has_value());
+        const double exact = row[c].bounds->worst.midpoint_double();
+        const double filtered = recorded_worst(part.worst(r, c), std::abs(part.value(r, c)),
+                                               formats.model->output_roundoff(format),
+                                               formats.model->output_underflow(format));
+        CHECK(std::abs(filtered - exact) <= 0x1p-12 * exact);
+      }
+    };
+    for (std::size_t r = 0; r < static_cast<std::size_t>(found.facts.rows()); ++r) {
+      if (found.query.open[r] == 0 && found.query.unbounded[r] == 0) {
+        compare(found.query, r, *reader.query_row(r));
+      }
+    }
+    for (std::size_t j = 0; j < static_cast<std::size_t>(operands.keys); ++j) {
+      if (found.key.open[j] != 0 || found.key.unbounded[j] != 0) continue;
+      const auto row = reader.key_row(j);
+      compare(found.key, j, row->key);
+      compare(found.value, j, row->value);
+    }
+  }
+}
