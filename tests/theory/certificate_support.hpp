@@ -54,6 +54,8 @@ inline const std::map<std::string, std::string>& certificate_texts() {
           "positions": 100, "page_size": 16, "kv_num_heads": 2, "key_size": 64, "value_size": 96,
           "key_block": [2, 1], "value_block": [34, 32], "bytes_per_position": "1840",
           "bytes": "235520")"},
+      {"polynomial_identity",
+       R"("left": "lambda*a*(a + r) - 2*(b - b)", "right": "a*(lambda*a + lambda*r)")"},
   };
   return texts;
 }

@@ -32,6 +32,7 @@ TEST_CASE("claims: every one is settled but that of the trained model, which nee
     const ClaimReport report = adjudicate(*claim);
     for (const std::string& failure : report.argument.failures()) INFO(failure);
     CHECK(report.argument.failures().empty());
+    if (report.verdict == ClaimVerdict::proved) CHECK_FALSE(report.argument.certificates().empty());
     if (std::string(claim->id) == "gg") {
       CHECK(report.verdict == ClaimVerdict::open);
     } else if (refuted.contains(claim->id)) {
@@ -40,6 +41,21 @@ TEST_CASE("claims: every one is settled but that of the trained model, which nee
       CHECK((report.verdict == ClaimVerdict::proved || report.verdict == ClaimVerdict::checked));
     }
   }
+}
+
+TEST_CASE("claims: a certificate that the checker rejects leaves the claim open") {
+  const Claim claim{"t", "test", "s", "s", "c", [](Argument& argument, const TrainedModel*) {
+                      argument.require(true, "one");
+                      argument.attach({{"schema", "gqaverify.certificate/1"},
+                                       {"kind", "polynomial_identity"},
+                                       {"left", "a*b"},
+                                       {"right", "a + b"}});
+                      return ClaimVerdict::proved;
+                    }};
+  const ClaimReport report = adjudicate(claim);
+  CHECK(report.verdict == ClaimVerdict::open);
+  CHECK(report.argument.failures() ==
+        std::vector<std::string>{"the checker verifies 0 of 1 certificates"});
 }
 
 TEST_CASE("claims: a step that does not hold leaves the claim open") {

@@ -30,6 +30,7 @@ constexpr std::array named_rules{
     NamedRule{"rank_upper_bound", rules::rank_upper_bound},
     NamedRule{"counterexample", rules::counterexample},
     NamedRule{"byte_ledger", rules::byte_ledger},
+    NamedRule{"polynomial_identity", rules::polynomial_identity},
 };
 
 rules::Rule rule_of(const std::string& kind, const std::string& where) {

@@ -23,7 +23,7 @@ struct CertificateVerdict {
 ///
 /// Kinds: attainable_point, separating_hyperplane, reachable_with_keys, unreachable_with_keys,
 /// equal_outputs, pooling_loss, pooling_lossless, rank_lower_bound, rank_upper_bound,
-/// counterexample, byte_ledger.
+/// counterexample, byte_ledger, polynomial_identity.
 ///
 /// Errors, for text that is no certificate: InputError at "`where`: field" with code
 /// "certificate.unknown_schema", "certificate.unknown_kind", "certificate.missing_field",

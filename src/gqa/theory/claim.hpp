@@ -44,6 +44,9 @@ class Argument {
     certificates_.push_back(std::move(certificate));
   }
 
+  /// The step that the independent checker verifies every certificate attached so far.
+  void require_certificates();
+
   const std::vector<std::string>& lines() const { return lines_; }
   const std::vector<nlohmann::ordered_json>& certificates() const { return certificates_; }
   const std::vector<std::string>& failures() const { return failures_; }

@@ -1,4 +1,5 @@
 #include "gqa/theory/certificate_rules/arithmetic.hpp"
+#include "gqa/theory/certificate_rules/polynomial.hpp"
 #include "gqa/theory/certificate_rules/rules.hpp"
 
 namespace gqa::certificate_rules {
@@ -69,6 +70,13 @@ std::string counterexample(CertificateFields& fields) {
   require(sides.left != sides.right, "both sides are equal");
   return fmt::format("{} does not hold: {} against {}", identity, to_text(sides.left),
                      to_text(sides.right));
+}
+
+std::string polynomial_identity(CertificateFields& fields) {
+  const std::string left = fields.text("left");
+  const std::string right = fields.text("right");
+  require(parse_polynomial(left) == parse_polynomial(right), "the sides are different polynomials");
+  return fmt::format("for all numbers in the place of the variables: {} = {}", left, right);
 }
 
 }  // namespace gqa::certificate_rules

@@ -58,6 +58,10 @@ std::string rank_upper_bound(CertificateFields& fields);
 ///   head's output against that with the group's mean keys and values.
 std::string counterexample(CertificateFields& fields);
 
+/// left, right: polynomials, as parse_polynomial reads them, with the same coefficients: equal for
+/// all numbers in the place of the variables.
+std::string polynomial_identity(CertificateFields& fields);
+
 /// layers (a list of count, window or null), batch, positions, page_size, kv_num_heads, key_size,
 /// value_size, key_block and value_block (bytes, elements), bytes_per_position, bytes.
 std::string byte_ledger(CertificateFields& fields);

@@ -30,6 +30,13 @@ Certificate separating_hyperplane(const Matrix& values, const Row& point, const 
   return c;
 }
 
+Certificate polynomial_identity(const std::string& left, const std::string& right) {
+  Certificate c = new_certificate("polynomial_identity");
+  c["left"] = left;
+  c["right"] = right;
+  return c;
+}
+
 Certificate equal_outputs(const Matrix& values, const Matrix& strengths, const Row& output) {
   Certificate c = new_certificate("equal_outputs");
   c["values"] = exact_json(values);

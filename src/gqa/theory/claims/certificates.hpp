@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "gqa/theory/claim.hpp"
 #include "gqa/theory/claims/instances.hpp"
@@ -33,6 +34,9 @@ Certificate mean_pooled_output(const std::vector<Matrix>& keys, const std::vecto
 /// The sum of value differences over the pairs of one key sum, which is not zero.
 Certificate pooling_loss(const std::vector<Matrix>& keys, const std::vector<Matrix>& values,
                          std::int64_t head, const Row& key_sum, const Row& difference);
+
+/// Two polynomials that are one: products and sums of variables and integers.
+Certificate polynomial_identity(const std::string& left, const std::string& right);
 
 /// A KV cache of layers that keep every position.
 struct CacheSize {

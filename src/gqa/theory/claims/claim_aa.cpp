@@ -1,3 +1,4 @@
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/instances.hpp"
 
@@ -41,6 +42,13 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
   argument.say(
       "to first order the factor is w_j (v_j - o) q: it grows with the query and with the "
       "spread of the values, which the error in the key does not bound");
+  // One more key with weight a and error at most D, after keys of weight A whose errors sum to E:
+  // what is left of the bound stays a sum of what is not negative.
+  argument.attach(
+      claim_certificates::polynomial_identity("(A + a)*D - (E + a*e)", "(A*D - E) + a*(D - e)"));
+  // o = (a v + N) / (a + A), o' = (t a v + N) / (t a + A), both denominators multiplied out.
+  argument.attach(claim_certificates::polynomial_identity(
+      "(t*a*v + N)*(a + A) - (a*v + N)*(t*a + A)", "a*(t - 1)*(v*A - N)"));
   return ClaimVerdict::proved;
 }
 

@@ -1,4 +1,5 @@
 #include "gqa/attention/attention.hpp"
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/rotary.hpp"
 
@@ -39,6 +40,11 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
   for (std::int64_t h = 0; h < 3; ++h) rotate_rows(copies.matrix(0, h), rotations, {0, 1, 2});
   argument.require(expand_heads(shared, {0, 0, 0}) == copies,
                    "rotating the shared keys once equals rotating every head's copy");
+  // In each plane, rotations by (c, s) of the query and (C, S) of the key; on the right the key is
+  // rotated by their difference, and the query is not.
+  argument.attach(claim_certificates::polynomial_identity(
+      "(c*q - s*p)*(C*k - S*l) + (s*q + c*p)*(S*k + C*l)",
+      "q*((c*C + s*S)*k - (c*S - s*C)*l) + p*((c*S - s*C)*k + (c*C + s*S)*l)"));
   return ClaimVerdict::proved;
 }
 

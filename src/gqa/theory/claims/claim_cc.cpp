@@ -1,5 +1,6 @@
 #include "gqa/exact/weight_family.hpp"
 #include "gqa/num/word_fraction.hpp"
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/instances.hpp"
 #include "gqa/theory/merge.hpp"
@@ -40,6 +41,13 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
   argument.require(ratio && *ratio == fraction(35, 84),
                    "exp(LSE_a - LSE_b) of sums 35/6 and 14 is exactly {}",
                    gqa::to_text(ratio.value_or(0)));
+  // exp(LSE) is the sum A of a part's strengths and o = N / A: merged numerators and denominators
+  // are those of the whole, with any common shift e = exp(-m).
+  argument.attach(
+      claim_certificates::polynomial_identity("(e*N + e*M)*(A + B)", "(N + M)*(e*A + e*B)"));
+  // One step of online softmax, from the maximum's shift e to e x.
+  argument.attach(
+      claim_certificates::polynomial_identity("x*(e*N) + (e*x)*(a*v)", "(e*x)*(N + a*v)"));
   return ClaimVerdict::proved;
 }
 

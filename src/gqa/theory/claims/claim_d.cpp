@@ -1,4 +1,5 @@
 #include "gqa/exact/enumeration.hpp"
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 
 namespace gqa {
@@ -20,6 +21,9 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
   }
   argument.require(equal, "{} problems with shifts ln 2, -ln 5, ...: identical rationals",
                    instances);
+  // a: the key's own term, r: the sum of all others, lambda = exp(c).
+  argument.attach(
+      claim_certificates::polynomial_identity("lambda*a*(a + r)", "a*(lambda*a + lambda*r)"));
   return ClaimVerdict::proved;
 }
 

@@ -1,3 +1,4 @@
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/projection_sizes.hpp"
 
@@ -23,6 +24,10 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
   }
   argument.require(agreeing == all, "{} of {} sums of shapes equal 2 D^2 + 2 D Hkv d", agreeing,
                    all);
+  argument.attach(claim_certificates::polynomial_identity("D*D + Hkv*d*D + Hkv*d*D + D*D",
+                                                          "2*D*D + 2*D*Hkv*d"));
+  argument.attach(claim_certificates::polynomial_identity("2*16*16 + 2*16*2*4", "768"));
+  argument.attach(claim_certificates::polynomial_identity("2*16*16 + 2*16*4*4", "1024"));
   return ClaimVerdict::proved;
 }
 

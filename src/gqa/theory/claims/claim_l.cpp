@@ -1,3 +1,4 @@
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/projection_sizes.hpp"
 
@@ -14,6 +15,9 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
                    sizes.query_weight().get_str(), sizes.key_weight().get_str(),
                    sizes.value_weight().get_str(), sizes.output_weight().get_str(),
                    sizes.total().get_str());
+  argument.attach(claim_certificates::polynomial_identity(
+      "1024*1024 + 256*1024 + 256*1024 + 1024*1024", "2621440"));
+  argument.attach(claim_certificates::polynomial_identity("4*64", "256"));
   return ClaimVerdict::proved;
 }
 

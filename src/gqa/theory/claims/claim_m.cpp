@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 
 #include "gqa/attention/dimensions.hpp"
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 
 namespace gqa {
@@ -14,6 +15,9 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
   }
   argument.require(served == std::vector<std::int64_t>{4, 5, 6, 7}, "KV head 1 serves {}",
                    fmt::join(served, ", "));
+  // h = 4 kv + r with 0 <= r < 4: the first and the last head of KV head 1.
+  argument.attach(claim_certificates::polynomial_identity("4*1 + 0", "4"));
+  argument.attach(claim_certificates::polynomial_identity("4*1 + 3", "7"));
   return ClaimVerdict::proved;
 }
 

@@ -1,4 +1,5 @@
 #include "gqa/attention/attention.hpp"
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 
 namespace gqa {
@@ -28,6 +29,8 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
     argument.require(counts.back() == 8 * queries * keys * width,
                      "Hkv = {}: {} multiply-adds for QK = Hq T S d_k", kv_heads, counts.back());
   }
+  // Hq = G Hkv query heads of T x S products each: Hkv cancels against the group size.
+  argument.attach(claim_certificates::polynomial_identity("Hkv*(G*T*S*d)", "(G*Hkv)*T*S*d"));
   return ClaimVerdict::proved;
 }
 

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <random>
 
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/rank_steps.hpp"
 
@@ -15,6 +17,17 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
                  std::min<std::int64_t>(n, 128));
   }
   require_all_proved(argument, "values");
+  std::mt19937_64 engine(1);
+  const Matrix own = random_integers(engine, 9, 6);  // G = 3 histories of d_v = 2, side by side
+  Matrix shared = random_integers(engine, 9, 2);
+  for (Row& row : shared) row.insert(row.end(), {row[0], row[1], row[0], row[1]});
+  argument.require(rank(own) == 6 && rank(shared) == 2,
+                   "over the rationals, G = 3, d_v = 2, N = 9: rank {} of own histories, {} of a "
+                   "shared one",
+                   rank(own), rank(shared));
+  argument.attach(claim_certificates::rank_lower_bound(own));
+  argument.attach(claim_certificates::rank_lower_bound(shared));
+  argument.attach(claim_certificates::rank_upper_bound(shared));
   return ClaimVerdict::proved;
 }
 

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <random>
 #include <utility>
 
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/rank_steps.hpp"
 
@@ -13,6 +16,17 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
   for (const auto& [model_size, expected] : {std::pair{10, 10}, {32, 32}, {64, 32}}) {
     c.model_size = model_size;
     require_rank(argument, c, "summed output, shared values", expected);
+  }
+  // The stack [P_1 V | ... | P_G V] times the heads' projections on top of each other.
+  const Matrix stack = exact_stack(rank_group(3, 9, 2));
+  std::mt19937_64 engine(1);
+  for (const std::size_t model_size : {4, 9}) {
+    const Matrix sum = product(stack, random_integers(engine, 6, model_size));
+    argument.require(rank(sum) == std::min<std::size_t>(model_size, 6),
+                     "over the rationals, G = 3, d_v = 2, N = 9, d_model = {}: rank {}", model_size,
+                     rank(sum));
+    argument.attach(claim_certificates::rank_lower_bound(sum));
+    argument.attach(claim_certificates::rank_upper_bound(sum));
   }
   return ClaimVerdict::proved;
 }

@@ -1,3 +1,4 @@
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/instances.hpp"
 
@@ -29,6 +30,8 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
   }
   argument.require(equal == all, "{} of {} pairs of queries weigh both positions alike", equal,
                    all);
+  // In each coordinate, with k_1 = k_2 = k.
+  argument.attach(claim_certificates::polynomial_identity("q*(k - k)", "0"));
   return ClaimVerdict::proved;
 }
 
