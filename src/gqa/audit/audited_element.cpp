@@ -22,6 +22,11 @@ void measure(AuditTally& tally, const AuditedElement& element, std::int64_t plac
   tally.error_map.add_error(place, element.index[2], worst.ulp_error.upper);
 }
 
+// Or there is none, or the reference itself is not known yet.
+bool worst_is_bounded(const Enclosed& enclosed) {
+  return !enclosed.bounds || !enclosed.reference.is_finite() || enclosed.bounds->worst.is_finite();
+}
+
 }  // namespace
 
 void settle(AuditedElement& element, const Enclosed& first, const ReferenceSource& source,
@@ -39,10 +44,16 @@ void settle(AuditedElement& element, const Enclosed& first, const ReferenceSourc
                                       first.bounds ? &*first.bounds : nullptr);
     element.exactly = element.decision.within.is_decided();
   }
+  // A worst case that the model does not bound is not bounded with more bits either; one more try,
+  // in case it was the bits.
+  bool is_bounded = worst_is_bounded(first);
   for (long bits = 2 * options.first_precision;
        !element.decision.within.is_decided() && bits <= options.largest_precision; bits *= 2) {
     const PrecisionScope precision(bits);
-    decide_by(source.enclose());
+    const Enclosed enclosed = source.enclose();
+    decide_by(enclosed);
+    const bool was_bounded = std::exchange(is_bounded, worst_is_bounded(enclosed));
+    if (!was_bounded && !is_bounded) return;
   }
 }
 
