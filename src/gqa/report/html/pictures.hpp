@@ -8,8 +8,8 @@
 
 #include "gqa/audit/error_map.hpp"
 #include "gqa/audit/tolerance.hpp"
-#include "gqa/num/rational.hpp"
 #include "gqa/diagnose/audit_pictures.hpp"
+#include "gqa/num/rational.hpp"
 #include "gqa/report/html/markup.hpp"
 
 namespace gqa::html {

@@ -6,8 +6,8 @@
 
 #include "gqa/attention/contract.hpp"
 #include "gqa/attention/dimensions.hpp"
-#include "gqa/diagnose/diagnosis.hpp"
 #include "gqa/diagnose/audit_pictures.hpp"
+#include "gqa/diagnose/diagnosis.hpp"
 #include "gqa/report/html/markup.hpp"
 
 namespace gqa::html {
