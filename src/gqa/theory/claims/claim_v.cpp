@@ -20,7 +20,7 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
   // The stack [P_1 V | ... | P_G V] times the heads' projections on top of each other.
   const Matrix stack = exact_stack(rank_group(3, 9, 2));
   std::mt19937_64 engine(1);
-  for (const std::size_t model_size : {4, 9}) {
+  for (const std::size_t model_size : {std::size_t{4}, std::size_t{9}}) {
     const Matrix sum = product(stack, random_integers(engine, 6, model_size));
     argument.require(rank(sum) == std::min<std::size_t>(model_size, 6),
                      "over the rationals, G = 3, d_v = 2, N = 9, d_model = {}: rank {}", model_size,
