@@ -9,7 +9,7 @@ namespace gqa::test {
 
 /// The valid certificates of the tests, by kind (two of the kind counterexample).
 inline const std::map<std::string, std::string>& certificate_texts() {
-  static const std::map<std::string, std::string> texts {
+  static const std::map<std::string, std::string> texts{
       {"attainable_point",
        R"("values": [["4", "0"], ["0", "8"]], "point": ["3", "2"], "weights": ["3/4", "1/4"])"},
       {"separating_hyperplane",
@@ -55,15 +55,15 @@ inline const std::map<std::string, std::string>& certificate_texts() {
           "key_block": [2, 1], "value_block": [34, 32], "bytes_per_position": "1840",
           "bytes": "235520")"},
       {"polynomial_identity",
-       R"("left": "lambda*a*(a + r) - 2*(b - b)", "right": "a*(lambda*a + lambda*r)")"},
+       R"x("left": "lambda*a*(a + r) - 2*(b - b)", "right": "a*(lambda*a + lambda*r)")x"},
   };
-      return texts;
-  }
+  return texts;
+}
 
-  inline nlohmann::json certificate_of(const std::string& name) {
-    const std::string kind = name.substr(0, name.find(' '));
-    return nlohmann::json::parse(R"({"schema": "gqaverify.certificate/1", "kind": ")" + kind +
-                                 "\", " + certificate_texts().at(name) + "}");
-  }
+inline nlohmann::json certificate_of(const std::string& name) {
+  const std::string kind = name.substr(0, name.find(' '));
+  return nlohmann::json::parse(R"({"schema": "gqaverify.certificate/1", "kind": ")" + kind +
+                               "\", " + certificate_texts().at(name) + "}");
+}
 
 }  // namespace gqa::test

@@ -1,0 +1,1 @@
+// Compiled with the precompiled headers that all test programs share; nothing else.
