@@ -106,8 +106,10 @@ def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     source = pathlib.Path(sys.argv[2]).resolve()
     documents = [pathlib.Path(name) for name in sys.argv[3:]] or sorted((source / "docs").glob("*.md"))
-    environment = dict(os.environ, PATH=f"{program.parent}:{os.environ['PATH']}",
-                       GQAVERIFY_SOURCE=str(source), LC_ALL="C.UTF-8")
+    # The interpreter that the documents' commands find is the one that runs this.
+    folders = [program.parent, pathlib.Path(sys.executable).parent, os.environ["PATH"]]
+    environment = dict(os.environ, PATH=":".join(map(str, folders)), GQAVERIFY_SOURCE=str(source),
+                       LC_ALL="C.UTF-8")
     failures, count = [], 0
     for path in documents:
         found, number = run_document(path, environment)
