@@ -139,6 +139,32 @@ TEST_CASE("gradient filter: cancelling, saturated and single keys stay within th
   CHECK(counts.elements > 10'000);
 }
 
+TEST_CASE("gradient filter: products that cancel leave their rounding, not a small number's") {
+  Counts counts;
+  for (const std::uint64_t seed : test::seeds(50)) {
+    CAPTURE(seed);
+    test::Random random(seed);
+    // Two keys of opposite values and equal scores: the output is 0. g is nearly orthogonal to v,
+    // so that g.v is small against |g| |v| and what it is rounded by is not small against it.
+    constexpr std::size_t half = 64;
+    std::vector<double> value(4 * half), grad(2 * half);
+    for (std::size_t c = 0; c < half; ++c) {
+      value[c] = value[half + c] = random.normal();
+      grad[c] = random.normal();
+      grad[half + c] = -grad[c] * (1 + 1e-13);
+    }
+    for (std::size_t c = 0; c < 2 * half; ++c) value[2 * half + c] = -value[c];
+    constexpr ElementType type = ElementType::binary64;
+    ProblemTensors tensors;
+    tensors.query = gqa_test::tensor_of({1, 1, 1, 1}, {0}, type);
+    tensors.key = gqa_test::tensor_of({1, 1, 2, 1}, {1, -1}, type);
+    tensors.value = gqa_test::tensor_of({1, 1, 2, 2 * half}, value, type);
+    tensors.grad_output = gqa_test::tensor_of({1, 1, 1, 2 * half}, grad, type);
+    check_problem(tensors, {}, {}, counts);
+  }
+  counts.print("gradient filter, cancelling products");
+}
+
 TEST_CASE("gradient filter: a row that is not a number opens itself and the keys that it sees") {
   gqa_test::Random random(7);
   for (const double poison :

@@ -89,6 +89,47 @@ TEST_CASE("gradient worst case: no healthy backward pass of any model is accused
   }
 }
 
+// Each of these has one coarse step, which no other term of the bound would cover.
+TEST_CASE("gradient worst case: coarse weights, and coarse stores of each head, are allowed for") {
+  struct Coarse {
+    KernelFormats formats;
+    const FloatFormat* weights;
+    bool heads_stored;
+  };
+  const Coarse stored_heads{{&f32_model, ElementType::bfloat16, &binary32, false}, &binary32, true};
+  const Coarse coarse_weights{
+      {&bf16_f32_model, ElementType::binary32, &binary32, false}, &bfloat16, false};
+  for (const Coarse& coarse : {stored_heads, coarse_weights}) {
+    for (const std::uint64_t seed : test::seeds(60)) {
+      test::Random random(seed);
+      BackwardOperands operands = test::random_backward(random, coarse.formats.stored());
+      // Two heads that nearly cancel: what each is rounded by stays.
+      operands.heads = 2;
+      const auto half = static_cast<std::size_t>(operands.queries * operands.key_size);
+      operands.query.resize(2 * half, 0.5);
+      std::copy_n(operands.query.begin(), half,
+                  operands.query.begin() + static_cast<std::ptrdiff_t>(half));
+      const auto grads = static_cast<std::size_t>(operands.queries * operands.value_size);
+      operands.grad.resize(2 * grads, 0.5);
+      for (std::size_t e = 0; e < grads; ++e) {
+        operands.grad[grads + e] =
+            test::rounded(coarse.formats.stored(), -operands.grad[e] * (1 + 0x1p-6));
+      }
+      test::BackwardWay way;
+      way.heads_stored = coarse.heads_stored;
+      way.weights = coarse.weights;
+      const ProblemTensors tensors =
+          test::backward_tensors(operands, coarse.formats.storage,
+                                 test::RoundedBackward(operands, coarse.formats, way).run());
+      for (const GradientKind kind : gradient_kinds) {
+        INFO(coarse.formats.model->name, ", seed ", seed, ", ", name(kind));
+        CHECK(audit_under(tensors, test::backward_contract(operands), kind, *coarse.formats.model)
+                  .tally.violations == 0);
+      }
+    }
+  }
+}
+
 TEST_CASE("gradient worst case: in binary32 and mixed precision one wrong term is proved") {
   for (const KernelFormats& formats : test::kernels_of_all_models()) {
     if (formats.inner != &binary32) continue;

@@ -26,6 +26,7 @@ struct BackwardWay {
   bool late_scale = true;         ///< the scale after the sum; otherwise in ds
   bool reversed = false;          ///< sums run from the last row or key
   Errors errors = Errors::rounded;
+  const FloatFormat* weights = nullptr;  ///< of w and ds before products; null: as stored
 };
 
 struct BackwardResult {
@@ -68,6 +69,9 @@ class RoundedBackward {
     return x * (1 + sign * f_.inner->unit_roundoff());
   }
   double stored(double x) const { return rounded(f_.stored(), x); }
+  double as_weight(double x) const {
+    return rounded(way_.weights == nullptr ? f_.stored() : *way_.weights, x);
+  }
   double kept(double x) const { return f_.scores_stored ? stored(x) : x; }
   std::vector<std::size_t> order(std::size_t n) const {
     std::vector<std::size_t> all(n);
@@ -108,14 +112,14 @@ class RoundedBackward {
     for (const double s : scores) total = in(total + in(std::exp(in(s - largest))));
     const double lse = in(largest + in(std::log(total)));
     for (const double s : scores) {
-      weights.push_back(way_.normalised ? stored(in(in(std::exp(in(s - largest))) / total))
+      weights.push_back(way_.normalised ? as_weight(in(in(std::exp(in(s - largest))) / total))
                                         : in(std::exp(in(s - lse))));
     }
     std::vector<double> output(size(o_.value_size));
     for (std::size_t k = 0; k < visible.size(); ++k) {
       const double* v = o_.value.data() + visible[k] * size(o_.value_size);
       for (std::size_t c = 0; c < output.size(); ++c) {
-        output[c] = in(output[c] + in(stored(weights[k]) * v[c]));
+        output[c] = in(output[c] + in(as_weight(weights[k]) * v[c]));
       }
       along.push_back(kept(dot(g, v, o_.value_size)));
     }
@@ -131,8 +135,8 @@ class RoundedBackward {
       double ds = in(weights[k] * in(along[k] - delta));
       if (o_.softcap > 0) ds = in(ds * slopes[k]);
       if (!way_.late_scale) ds = in(ds * scale_);
-      ds = stored(kept(ds));
-      const double p = stored(weights[k]);
+      ds = as_weight(kept(ds));
+      const double p = as_weight(weights[k]);
       const std::size_t j = visible[k];
       for (std::size_t t = 0; t < query.size(); ++t) {
         query[t] = in(query[t] + in(ds * o_.key[j * size(o_.key_size) + t]));
