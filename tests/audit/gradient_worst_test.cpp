@@ -130,7 +130,7 @@ TEST_CASE("gradient worst case: coarse weights, and coarse stores of each head, 
   }
 }
 
-TEST_CASE("gradient worst case: in binary32 and mixed precision one wrong term is proved") {
+TEST_CASE("gradient worst case: a query head left out is proved") {
   for (const KernelFormats& formats : test::kernels_of_all_models()) {
     if (formats.inner != &binary32) continue;
     for (const std::uint64_t seed : test::seeds(10)) {
@@ -160,6 +160,8 @@ TEST_CASE("gradient worst case: in binary32 and mixed precision one wrong term i
         return t;
       }();
       for (const GradientKind kind : gradient_kinds) {
+        // With 16-bit weights a random key's part may be as small as what rounding may do.
+        if (kind == GradientKind::key && formats.model != &f32_model) continue;
         const AuditResult result =
             audit_under(tensors, test::backward_contract(operands), kind, *formats.model);
         CAPTURE(name(kind));
