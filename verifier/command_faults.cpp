@@ -1,5 +1,6 @@
 // gqaverify faults: the catalogue of faults that a diagnosis can name.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "command.hpp"
@@ -18,22 +19,22 @@ struct Options {
 };
 
 // A name is a slug or a family.
+bool means(const std::string& name, const FaultKind* kind) {
+  return name == kind->slug || name == family(*kind);
+}
+
 std::vector<const FaultKind*> chosen(const std::vector<std::string>& names) {
-  std::vector<const FaultKind*> kinds;
-  for (const FaultKind* kind : fault_kinds()) {
-    const auto means = [kind](const std::string& name) {
-      return name == kind->slug || name == family(*kind);
-    };
-    if (names.empty() || std::ranges::any_of(names, means)) kinds.push_back(kind);
-  }
+  const auto all = fault_kinds();
   for (const std::string& name : names) {
-    const auto is_meant = [&name](const FaultKind* kind) {
-      return name == kind->slug || name == family(*kind);
-    };
-    if (!std::ranges::any_of(kinds, is_meant)) {
-      throw InputError("faults.unknown", name, "no fault and no family has that name");
-    }
+    if (std::ranges::any_of(all, [&](const FaultKind* kind) { return means(name, kind); }))
+      continue;
+    throw InputError("faults.unknown", name, "no fault and no family has that name");
   }
+  std::vector<const FaultKind*> kinds;
+  std::ranges::copy_if(all, std::back_inserter(kinds), [&](const FaultKind* kind) {
+    return names.empty() ||
+           std::ranges::any_of(names, [&](const std::string& name) { return means(name, kind); });
+  });
   return kinds;
 }
 

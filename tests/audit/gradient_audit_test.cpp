@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "audit/filter_problems.hpp"
+#include "audit/findings.hpp"
 #include "audit/gradient_support.hpp"
 #include "audit/outputs_support.hpp"
 #include "gqa/audit/audit_outputs.hpp"
@@ -16,6 +17,8 @@
 using namespace gqa;
 using gqa_test::Draw;
 using test::audit_gradient;
+using test::Findings;
+using test::findings_of;
 
 namespace {
 
@@ -45,19 +48,6 @@ struct EqualScores {
     tensors.grad_value = test::tensor_of(type, {1, 1, 2, 2}, {0.5, 1.5, 0.5, 1.5});
   }
 };
-
-struct Findings {
-  Verdict verdict;
-  std::int64_t elements, violations, undecided;
-  std::vector<std::int64_t> heads, rows, columns;
-  bool operator==(const Findings&) const = default;
-};
-
-Findings findings_of(const AuditResult& result) {
-  const AuditTally& tally = result.tally;
-  return {result.verdict,        tally.elements,       tally.violations,       tally.undecided,
-          tally.head_violations, tally.row_violations, tally.column_violations};
-}
 
 // The right gradients with errors of about `error`, in binary64.
 std::shared_ptr<TypedTensor> disturbed(const TypedTensor& tensor, gqa_test::Random& random,

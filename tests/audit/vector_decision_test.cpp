@@ -22,11 +22,10 @@ struct RandomRow {
 
   RandomRow(Random& random, const FloatFormat& format) {
     const auto columns = static_cast<std::size_t>(random.integer(1, 40));
-    const std::size_t padded = (columns + vector_padding - 1) / vector_padding * vector_padding;
     // What lies beyond the columns must not matter.
-    outputs.assign(padded, std::nan(""));
-    centres.assign(padded, 0);
-    maxima.assign(padded, 0);
+    outputs.assign(padded(columns), std::nan(""));
+    centres.assign(padded(columns), 0);
+    maxima.assign(padded(columns), 0);
     const double relative = std::ldexp(random.unit(), -static_cast<int>(random.integer(20, 60)));
     for (std::size_t c = 0; c < columns; ++c) {
       const double corner = random.corner_double();

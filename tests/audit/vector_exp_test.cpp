@@ -56,7 +56,7 @@ std::vector<double> points(std::size_t dense) {
                             -746.0, -999.9999999999999, -1000.0, -1000.0000000000001, 705.999}) {
     x.insert(x.end(), {hard, std::nextafter(hard, -2000.0), std::nextafter(hard, 2000.0)});
   }
-  x.resize((x.size() + vector_padding - 1) / vector_padding * vector_padding, 0.0);
+  x.resize(padded(x.size()), 0.0);
   return x;
 }
 

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "audit/filter_problems.hpp"
+#include "audit/findings.hpp"
 #include "audit/rounded_kernels.hpp"
 #include "gqa/audit/audit.hpp"
 #include "gqa/audit/audited_element.hpp"
@@ -11,22 +12,10 @@
 #include "support/random.hpp"
 
 using namespace gqa;
+using test::Findings;
+using test::findings_of;
 
 namespace {
-
-// What must be the same however the work is cut: all but the digits of the radius.
-struct Findings {
-  Verdict verdict;
-  std::int64_t elements, violations, undecided;
-  std::vector<std::int64_t> heads, rows, columns;
-  bool operator==(const Findings&) const = default;
-};
-
-Findings findings_of(const AuditResult& result) {
-  const AuditTally& tally = result.tally;
-  return {result.verdict,        tally.elements,       tally.violations,       tally.undecided,
-          tally.head_violations, tally.row_violations, tally.column_violations};
-}
 
 // What audit() does, with the filter's work cut as the options say.
 Findings audit_cut(const AttentionProblem& problem, const Tolerance& tolerance, FilterOptions cut) {

@@ -5,20 +5,13 @@
 #include "gqa/audit/vector_exp.hpp"
 
 namespace gqa {
-namespace {
-
-std::size_t padded(std::int64_t n) {
-  return (static_cast<std::size_t>(n) + vector_padding - 1) / vector_padding * vector_padding;
-}
-
-}  // namespace
 
 FilterShape::FilterShape(const Dimensions& dimensions, const FilterOptions& options,
                          std::int64_t tile_rows)
     : rows(static_cast<std::size_t>(tile_rows)),
       keys(static_cast<std::size_t>(options.key_block)),
-      key_stride(padded(dimensions.key_size)),
-      value_stride(padded(dimensions.value_size)) {}
+      key_stride(padded(static_cast<std::size_t>(dimensions.key_size))),
+      value_stride(padded(static_cast<std::size_t>(dimensions.value_size))) {}
 
 FilterMemory::FilterMemory(const FilterShape& shape, bool model_terms)
     : query(shape.rows * shape.key_stride),

@@ -138,8 +138,7 @@ double TileAccumulator::weigh_row(std::size_t r, std::int64_t begin, std::int64_
   }
   // Whole vectors, with minus infinity where the row sees nothing.
   const std::size_t first = size(keys.begin - begin) / vector_padding * vector_padding;
-  const std::size_t last =
-      (size(keys.end - begin) + vector_padding - 1) / vector_padding * vector_padding;
+  const std::size_t last = padded(size(keys.end - begin));
   const double softcap = context_.constants.softcap;
   if (softcap > 0) softcap_row(scores + first, last - first, softcap);
   apply_bias(row, keys, scores + (keys.begin - begin), memory);

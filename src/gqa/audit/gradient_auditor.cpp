@@ -166,17 +166,10 @@ class HistoryAuditor {
   void record(GradientKind kind, const std::array<std::int64_t, 4>& at, double value, double centre,
               double radius, const Interval& error, const Interval& ulp, Uncertain answer) {
     AuditTally& tally = *result_[place_of(kind)];
-    constexpr double infinity = std::numeric_limits<double>::infinity();
     ++tally.elements;
     ++(answer.is_decided() ? tally.decided_by_filter : tally.undecided);
-    WorstElement worst;
-    worst.index = at;
-    worst.output = value;
-    worst.within = answer;
-    worst.absolute_error = {error.lower, error.upper};
-    worst.ulp_error = {rounded_down(error.lower / ulp.upper), rounded_up(error.upper / ulp.lower)};
-    worst.reference = {std::nextafter(centre - radius, -infinity),
-                       std::nextafter(centre + radius, infinity)};
+    const WorstElement worst =
+        measured_element(at, value, centre, radius, error, in_ulps(error, ulp), answer);
     tally.add_errors(worst.absolute_error, worst.ulp_error, std::abs(value - centre) / ulp.upper);
     if (answer.certainly_not()) {
       tally.add_violation(tally_place(kind, at), at[2], at[3]);

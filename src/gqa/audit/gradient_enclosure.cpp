@@ -162,10 +162,7 @@ std::optional<GradientEnclosure::KeyRow> GradientEnclosure::key_row(std::size_t 
   Sums key(d.key_size);
   Sums value(d.value_size);
   for (std::size_t r = 0; r < static_cast<std::size_t>(facts_.rows()); ++r) {
-    if (!counts(r) || !gradient_.problem.visibility.visible(facts_.batch, head_of(r), query_of(r),
-                                                            static_cast<std::int64_t>(j))) {
-      continue;
-    }
+    if (!reads(r, j)) continue;
     const auto row = row_sums(r);
     if (!row->finite) return std::nullopt;
     const Ball weight = exp(score(r, j) - row->lse);

@@ -74,6 +74,11 @@ class GradientEnclosure {
   bool counts(std::size_t r) const {
     return gradient_.counts(static_cast<std::int64_t>(r) / gradient_.queries());
   }
+  /// Does row r count, and see key j?
+  bool reads(std::size_t r, std::size_t j) const {
+    return counts(r) && gradient_.problem.visibility.visible(facts_.batch, head_of(r), query_of(r),
+                                                             static_cast<std::int64_t>(j));
+  }
   std::span<const Ball> query(std::size_t r) const { return query_.matrix(0, 0).row(r); }
   std::span<const Ball> grad(std::size_t r) const { return grad_.matrix(0, 0).row(r); }
 

@@ -30,7 +30,7 @@ struct GradientRule {
   /// All gradients have the other sign.
   bool negated = false;
 
-  bool is_plain() const { return !only_member && !averaged && !scale_missing && !negated; }
+  bool operator==(const GradientRule&) const = default;
 };
 
 /// One backward pass of the problem. Gradients are those of sum(grad_output * output) by the

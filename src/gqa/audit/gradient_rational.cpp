@@ -131,10 +131,7 @@ std::optional<Rational> GradientEnclosure::exact_query(std::size_t r, std::size_
 std::optional<Rational> GradientEnclosure::exact_key(std::size_t j, std::size_t column) const {
   Rational sum;
   for (std::size_t r = 0; r < static_cast<std::size_t>(facts_.rows()); ++r) {
-    if (!counts(r) || !gradient_.problem.visibility.visible(facts_.batch, head_of(r), query_of(r),
-                                                            static_cast<std::int64_t>(j))) {
-      continue;
-    }
+    if (!reads(r, j)) continue;
     const Rational query =
         value_of(gradient_.problem.query, facts_, head_of(r), query_of(r), column);
     if (query == 0) continue;
@@ -148,10 +145,7 @@ std::optional<Rational> GradientEnclosure::exact_key(std::size_t j, std::size_t 
 std::optional<Rational> GradientEnclosure::exact_value(std::size_t j, std::size_t column) const {
   Rational sum;
   for (std::size_t r = 0; r < static_cast<std::size_t>(facts_.rows()); ++r) {
-    if (!counts(r) || !gradient_.problem.visibility.visible(facts_.batch, head_of(r), query_of(r),
-                                                            static_cast<std::int64_t>(j))) {
-      continue;
-    }
+    if (!reads(r, j)) continue;
     const Rational grad = value_of(gradient_.grad_output, facts_, head_of(r), query_of(r), column);
     if (grad == 0) continue;
     const auto row = row_exact(r);

@@ -17,10 +17,6 @@ std::size_t size(std::int64_t n) {
   return static_cast<std::size_t>(n);
 }
 
-std::size_t padded(std::size_t n) {
-  return (n + vector_padding - 1) / vector_padding * vector_padding;
-}
-
 class Tile {
  public:
   Tile(const GradientContext& context, const TilePlan& plan, GradientMemory& memory,

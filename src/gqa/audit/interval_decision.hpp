@@ -5,6 +5,7 @@
 // binary64 operations and then widened by a factor that covers their roundings.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -84,6 +85,24 @@ inline Uncertain within(const Interval& error, const Interval& allowed) {
   if (error.upper <= allowed.lower) return Uncertain::yes();
   if (error.lower > allowed.upper) return Uncertain::no();
   return Uncertain::unknown();
+}
+
+/// An error in ulps, which are powers of two.
+inline Bounds in_ulps(const Interval& error, const Interval& ulps) {
+  return {rounded_down(error.lower / ulps.upper), rounded_up(error.upper / ulps.lower)};
+}
+
+/// An element whose reference is within `radius` of `centre`, as one of the worst is kept.
+inline WorstElement measured_element(const std::array<std::int64_t, 4>& index, double output,
+                                     double centre, double radius, const Interval& error,
+                                     const Bounds& ulp_error, Uncertain within) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return {index,
+          output,
+          {std::nextafter(centre - radius, -infinity), std::nextafter(centre + radius, infinity)},
+          {error.lower, error.upper},
+          ulp_error,
+          within};
 }
 
 /// A stated tolerance in binary64, rounded outwards once for all elements.

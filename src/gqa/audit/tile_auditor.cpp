@@ -19,18 +19,6 @@ std::shared_ptr<const RowAuditor> RowAuditors::of(std::int64_t batch, std::int64
   return latest_;
 }
 
-namespace {
-
-Bounds in_ulps(const Interval& error, const Interval& ulps) {
-  if (ulps.lower != ulps.upper || ulps.upper < 0x1p-1000) {
-    return {rounded_down(error.lower / ulps.upper), rounded_up(error.upper / ulps.lower)};
-  }
-  const double per_ulp = 1 / ulps.upper;
-  return {rounded_down(error.lower * per_ulp), rounded_up(error.upper * per_ulp)};
-}
-
-}  // namespace
-
 // One element of a tile against its reference.
 struct TileAuditor::Element {
   std::size_t r;
@@ -81,8 +69,7 @@ TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& op
 
 void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
   Work work{tile, tally, {}, {}, {}, {}, {}, {}};
-  const auto columns = static_cast<std::size_t>(problem_.dimensions.value_size);
-  work.outputs.resize((columns + vector_padding - 1) / vector_padding * vector_padding);
+  work.outputs.resize(padded(static_cast<std::size_t>(problem_.dimensions.value_size)));
   work.sure_errors.resize(work.outputs.size());
   for (std::size_t r = 0; r < tile.rows.size(); ++r) {
     const FilterRow& row = tile.rows[r];
@@ -206,17 +193,9 @@ inline void TileAuditor::record(const Work& work, const Element& e,
 
 WorstElement TileAuditor::worst_element(const Work& work, const Element& e, Bounds ulp_error,
                                         Uncertain within) const {
-  const FilterRow& row = work.tile.rows[e.r];
-  WorstElement worst;
-  worst.index = {work.tile.batch, row.head, row.row, e.column};
-  worst.output = e.output;
-  worst.within = within;
-  worst.absolute_error = {e.error.lower, e.error.upper};
-  worst.ulp_error = ulp_error;
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  worst.reference = {std::nextafter(e.centre - e.radius, -infinity),
-                     std::nextafter(e.centre + e.radius, infinity)};
-  return worst;
+  return measured_element(
+      {work.tile.batch, work.tile.rows[e.r].head, work.tile.rows[e.r].row, e.column}, e.output,
+      e.centre, e.radius, e.error, ulp_error, within);
 }
 
 void TileAuditor::audit_row(std::size_t r, Work& work) {

@@ -14,10 +14,7 @@ struct Describe {
   }
   std::string operator()(const ModelTolerance& t) const {
     std::string text = fmt::format("precision model {}", t.model->name);
-    if (t.tried.size() > 1) {
-      const std::vector<const PrecisionModel*> tighter(t.tried.begin(), t.tried.end() - 1);
-      text += fmt::format(" (after {})", model_list(tighter));
-    }
+    if (!t.tighter().empty()) text += fmt::format(" (after {})", model_list(t.tighter()));
     return text + (t.accept_worst_case ? ", worst case accepted" : "");
   }
 };

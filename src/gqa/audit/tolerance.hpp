@@ -28,6 +28,11 @@ struct ModelTolerance {
   bool accept_worst_case = false;  ///< pass what only the worst case explains
   /// Where the model was chosen, not named: all that were tried, tight to loose, `model` last.
   std::vector<const PrecisionModel*> tried = {};
+
+  /// What was tried before `model`; empty where it was named.
+  std::span<const PrecisionModel* const> tighter() const {
+    return std::span(tried).first(tried.empty() ? 0 : tried.size() - 1);
+  }
 };
 
 using Tolerance = std::variant<AbsoluteRelativeTolerance, UlpTolerance, ModelTolerance>;

@@ -10,6 +10,10 @@
 namespace gqa {
 
 inline constexpr std::size_t vector_padding = 16;
+/// The least whole number of groups that `n` elements fit in, in elements.
+constexpr std::size_t padded(std::size_t n) {
+  return (n + vector_padding - 1) / vector_padding * vector_padding;
+}
 
 /// |computed exp(x) - exp(x)| <= exp_relative_units u exp(x) + 2^-1021, u = 2^-53, for
 /// x <= 706; exp of minus infinity is 0. Source: Highway 1.0, hwy/contrib/math/math-inl.h,

@@ -40,6 +40,20 @@ const FaultKind modes_swapped{
     "qk_output.modes_swapped", "modes 1 and 2 of qk_matmul_output are taken for each other",
     "after bias instead of after softcap, or the reverse", "-", apply_nothing};
 
+const FaultKind gradient_not_summed{
+    "gradient.not_summed",
+    "the gradient of a shared head holds only one query head's part, not the sum over its group",
+    "dK[kv] = dK of one query head instead of the sum over all that read it", "-", apply_nothing};
+const FaultKind gradient_averaged{
+    "gradient.averaged",
+    "the gradient of a shared head is the mean over its query heads instead of their sum",
+    "dK[kv] = sum / (Hq / Hkv) instead of the sum", "-", apply_nothing};
+const FaultKind gradient_scale_missing{"gradient.scale_missing",
+                                       "the gradient lacks the scale of the scores",
+                                       "dQ = dS K instead of scale dS K", "-", apply_nothing};
+const FaultKind gradient_negated{"gradient.negated", "the gradient has the other sign",
+                                 "-dQ instead of dQ", "-", apply_nothing};
+
 std::string Fault::describe() const {
   if (!measurement.empty()) return fmt::format("{} ({})", kind->slug, measurement);
   if (kind->parameters.empty()) return std::string(kind->slug);

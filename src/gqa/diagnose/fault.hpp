@@ -59,6 +59,12 @@ extern const FaultKind measured_range;
 /// round. Not an edit of a behaviour either.
 extern const FaultKind modes_swapped;
 
+/// What gradients may be instead of the right ones; none is an edit of a behaviour.
+extern const FaultKind gradient_not_summed;     ///< one query head's part of a shared head's
+extern const FaultKind gradient_averaged;       ///< the mean over the group for the sum
+extern const FaultKind gradient_scale_missing;  ///< without the scale of the scores
+extern const FaultKind gradient_negated;        ///< the other sign
+
 /// The part of a slug before the dot.
 std::string_view family(const FaultKind& kind);
 

@@ -11,10 +11,6 @@
 namespace gqa {
 namespace {
 
-Edit nothing(Behaviour&, std::int64_t) {
-  return Edit::not_applicable;
-}
-
 struct Document {
   ProblemTensors tensors;
   std::vector<OutputAudit> outputs;
@@ -38,11 +34,6 @@ std::vector<Document> documents_of(const ProblemTensors& tensors, const Contract
 const AuditResult* result_of(const Document& document, GradientKind kind) {
   const auto found = std::ranges::find(document.outputs, name(kind), &OutputAudit::name);
   return found == document.outputs.end() ? nullptr : &found->result;
-}
-
-bool same(const GradientRule& a, const GradientRule& b) {
-  return a.only_member == b.only_member && a.averaged == b.averaged &&
-         a.scale_missing == b.scale_missing && a.negated == b.negated;
 }
 
 // One kind, and the rules that explain it in every document.
@@ -101,11 +92,10 @@ Explanation join(const std::vector<Explained>& all, const GradientRule& preferre
   std::vector<std::pair<GradientRule, std::vector<std::string_view>>> used;
   for (const Explained& explained : all) {
     explanation.rows += explained.rows;
-    const auto wanted = std::ranges::find_if(
-        explained.rules, [&](const GradientRule& rule) { return same(rule, preferred); });
+    const auto wanted = std::ranges::find(explained.rules, preferred);
     const GradientRule& rule = wanted == explained.rules.end() ? explained.rules.front() : *wanted;
     const auto place =
-        std::ranges::find_if(used, [&](const auto& other) { return same(other.first, rule); });
+        std::ranges::find_if(used, [&](const auto& other) { return other.first == rule; });
     if (place == used.end()) {
       used.push_back({rule, {name(explained.kind)}});
     } else {
@@ -118,20 +108,6 @@ Explanation join(const std::vector<Explained>& all, const GradientRule& preferre
 }
 
 }  // namespace
-
-const FaultKind gradient_not_summed{
-    "gradient.not_summed",
-    "the gradient of a shared head holds only one query head's part, not the sum over its group",
-    "dK[kv] = dK of one query head instead of the sum over all that read it", "-", nothing};
-const FaultKind gradient_averaged{
-    "gradient.averaged",
-    "the gradient of a shared head is the mean over its query heads instead of their sum",
-    "dK[kv] = sum / (Hq / Hkv) instead of the sum", "-", nothing};
-const FaultKind gradient_scale_missing{"gradient.scale_missing",
-                                       "the gradient lacks the scale of the scores",
-                                       "dQ = dS K instead of scale dS K", "-", nothing};
-const FaultKind gradient_negated{"gradient.negated", "the gradient has the other sign",
-                                 "-dQ instead of dQ", "-", nothing};
 
 Diagnosis diagnose_gradients(const ProblemTensors& tensors, const Contract& contract,
                              const std::vector<OutputAudit>& outputs, const Tolerance& tolerance) {

@@ -65,15 +65,13 @@ std::string output_text(const OutputAudit& output) {
 // Which model explains the output, where none was named and the tightest did not: a finding.
 std::string model_line(const AuditCase& entry) {
   const auto* model = std::get_if<ModelTolerance>(&entry.tolerance);
-  if (model == nullptr || model->tried.size() < 2) return "";
+  if (model == nullptr || model->tighter().empty()) return "";
   if (entry.verdict != Verdict::pass) {
     return fmt::format("    no precision model for these types explains the output: tried {}\n",
                        model_list(model->tried));
   }
-  const std::span<const PrecisionModel* const> tighter(model->tried.data(),
-                                                       model->tried.size() - 1);
   return fmt::format("    finding: the rounding of {} explains the output, that of {} does not\n",
-                     model->model->name, model_list(tighter));
+                     model->model->name, model_list(model->tighter()));
 }
 
 // A pass on a sample says nothing of the rows beside it.
@@ -85,10 +83,8 @@ std::string sample_line(const AuditCase& entry) {
 
 // " (tried before: f16-f32)".
 std::string tighter_models(const ModelTolerance& tolerance) {
-  if (tolerance.tried.size() < 2) return "";
-  const std::span<const PrecisionModel* const> tighter(tolerance.tried.data(),
-                                                       tolerance.tried.size() - 1);
-  return fmt::format(" (tried before: {})", model_list(tighter));
+  if (tolerance.tighter().empty()) return "";
+  return fmt::format(" (tried before: {})", model_list(tolerance.tighter()));
 }
 
 // The bound of a gradient is a theorem and wide; where it allows anything, nothing is judged.
