@@ -37,8 +37,11 @@ std::vector<json::json_pointer> stated_leaves(const json& document) {
   std::vector<json::json_pointer> leaves;
   const json flat = document.flatten();
   for (const auto& [path, value] : flat.items()) {
-    for (const char* field : {"/expect/", "/compare/", "/pooled/", "/segment/"}) {
+    for (const char* field :
+         {"/expect/", "/compare/", "/pooled/", "/segment/", "/merged/", "/gradients/"}) {
       const bool operand = path.find("/head_map") != std::string::npos ||
+                           path.find("/splits") != std::string::npos ||
+                           path.find("/grad_output") != std::string::npos ||
                            path.find("/point") != std::string::npos ||
                            path.find("/kv_num_heads") != std::string::npos;
       if (path.starts_with(field) && (!operand || path.starts_with("/expect/head_map"))) {
@@ -50,18 +53,22 @@ std::vector<json::json_pointer> stated_leaves(const json& document) {
 }
 
 // Another value of the same kind.
-json changed(const json& value) {
+json changed(const json& value, bool logarithm) {
   if (value.is_boolean()) return !value.get<bool>();
   if (value.is_number()) return value.get<std::int64_t>() + 1;
   if (value == "nan") return "0";
+  if (logarithm) {
+    return to_text(parse_log_rational(value.get<std::string>()) +
+                   LogRational::log_of(2) * power_of_two(-100));
+  }
   return to_text(Rational(parse_rational(value.get<std::string>()) + power_of_two(-100)));
 }
 
 }  // namespace
 
-TEST_CASE("fixture: every shipped fixture is right, and there are 129 of them") {
+TEST_CASE("fixture: every shipped fixture is right, and there are 160 of them") {
   const auto files = find_fixtures({shipped});
-  CHECK(files.size() == 129);
+  CHECK(files.size() == 160);
   for (const auto& file : files) {
     const FixtureReport report = check_fixture_file(file);
     CAPTURE(report.path);
@@ -75,13 +82,16 @@ TEST_CASE("fixture: each stated number, changed by 2^-100, makes its fixture fai
   std::size_t tried = 0;
   for (const char* name :
        {"two-queries-one-history", "alternating-map-eight-heads", "pooling-loses", "open-segment",
-        "empty-row-nan", "causal-bottom-right-more-queries", "sink-per-head"}) {
+        "empty-row-nan", "causal-bottom-right-more-queries", "sink-per-head", "merge-every-split",
+        "merge-sink-counted-once", "merge-lengths-and-empty-row", "gradients-grouped-causal",
+        "gradients-of-the-value-by-strengths", "rotary-each-pair-has-its-rotation"}) {
     const json document = read_shipped(name);
     REQUIRE(check(document).passed);
     for (const json::json_pointer& leaf : stated_leaves(document)) {
       if (!document[leaf].is_primitive()) continue;  // an empty list
       json broken = document;
-      broken[leaf] = changed(document[leaf]);
+      broken[leaf] =
+          changed(document[leaf], leaf.to_string().find("grad_key") != std::string::npos);
       CAPTURE(name);
       CAPTURE(leaf.to_string());
       const FixtureReport report = check(broken);
@@ -119,6 +129,74 @@ TEST_CASE("fixture: pairs of heads, empty rows and permutations are checked, not
   auto& heads = document["permutation"]["query_heads"];
   heads[0] = heads[1];
   CHECK_FALSE(check(document).passed);
+}
+
+TEST_CASE("fixture: the pairs of a rotary embedding decide, and so does every position") {
+  const json document = read_shipped("rotary-interleaved-pairs");
+  REQUIRE(check(document).passed);
+  json other = document;
+  other["rotary_embedding"]["interleaved"] = false;
+  CHECK_FALSE(check(other).passed);
+  other = document;
+  other["rotary_embedding"]["key_position_ids"][0][0] = 1;
+  CHECK_FALSE(check(other).passed);
+  other = document;
+  other["rotary_embedding"]["rotations"][0]["sine"] = "-4/5";
+  CHECK_FALSE(check(other).passed);
+}
+
+TEST_CASE("fixture: moved positions, tiles and gradients are computed, not believed") {
+  // As far as positions go.
+  json document = read_shipped("rotary-relative-position");
+  document["position_shifts"] = {4096, -4096, 0};
+  CHECK(check(document).passed);
+  // Gradients of another grad_output are others.
+  document = read_shipped("gradients-cancel-in-the-group");
+  document["gradients"]["grad_output"][0][1][0][0] = "1";
+  const FixtureReport report = check(document);
+  REQUIRE(report.failures.size() == 5);
+  CHECK(report.failures[0] == "grad_value[0, 0, 0, 0]: 3/2, expected 0");
+  CHECK(report.failures[2] == "grad_scaled_query[0, 1, 0, 0]: 3/4, expected -3/4");
+  CHECK(report.failures[3] == "grad_key[0, 0, 0, 0]: 3/2*ln(3), expected 0");
+}
+
+TEST_CASE("fixture: rotary embedding, splits, tiles and gradients that do not fit are refused") {
+  const auto refusal_in = [](const char* name, const auto& change) {
+    json document = read_shipped(name);
+    change(document);
+    return refusal_of([&] { read_fixture(document); });
+  };
+  CHECK(refusal([](json& d) { d["position_shifts"] = {1}; }) ==
+        "fixture.missing_field at rotary_embedding");
+  CHECK(refusal_in("rotary-relative-position", [](json& d) { d["position_shifts"] = {4097}; }) ==
+        "fixture.position at position_shifts");
+  CHECK(refusal_in("rotary-relative-position", [](json& d) {
+          d["rotary_embedding"]["query_position_ids"] = {{4097}};
+        }) == "fixture.position at rotary_embedding: query_position_ids[0][0]");
+  CHECK(refusal_in("rotary-relative-position", [](json& d) {
+          d["rotary_embedding"]["rotations"] = json::array();
+        }) == "fixture.rotation at rotary_embedding: rotations");
+  for (const json& splits : {json{0}, json{4}, json{2, 2}, json{3, 1}, json::array()}) {
+    CAPTURE(splits.dump());
+    CHECK(refusal_in("merge-two-parts", [&](json& d) { d["merged"][0]["splits"] = splits; }) ==
+          "fixture.splits at merged: splits");
+  }
+  CHECK(refusal_in("merge-two-parts", [](json& d) { d["merged"][0]["shares"].erase(1); }) ==
+        "contract.shape_mismatch at merged: shares");
+  CHECK(refusal_in("merge-two-parts", [](json& d) {
+          d["merged"][0]["outputs"][1][0][0][0].push_back("1");
+        }) == "contract.shape_mismatch at merged: outputs");
+  CHECK(refusal_in("merge-every-split", [](json& d) {
+          d["online_softmax_tile_sizes"] = {1, 0};
+        }) == "fixture.tile_size at online_softmax_tile_sizes");
+  CHECK(refusal_in("gradients-one-head", [](json& d) {
+          d["gradients"]["grad_output"][0][0][0].push_back("1");
+        }) == "contract.shape_mismatch at gradients: grad_output");
+  CHECK(refusal_in("gradients-one-head", [](json& d) { d["gradients"].erase("grad_key"); }) ==
+        "fixture.missing_field at gradients: grad_key");
+  CHECK(refusal_in("gradients-of-the-value-by-strengths", [](json& d) {
+          d["gradients"]["grad_key"] = d["value"];
+        }) == "fixture.unknown_field at gradients");
 }
 
 TEST_CASE("fixture: an output without an element is not a pass") {

@@ -16,120 +16,15 @@ import re
 import sys
 from pathlib import Path
 
-from fixture_attention import affine_weights, attend, permuted, pooled
-from fixture_document import (boolean, check_fields, expected, integer, number, parse_json,
-                              read_fixture, read_head_map, require, tensor, tensor_of)
-from fixture_numbers import FixtureError, canonical
+from fixture_attention import attend
+from fixture_checks import (Difference, check_compare, check_expect, check_gradients, check_merged,
+                            check_pairs, check_permutation, check_pooled, check_position_shifts,
+                            check_segment, check_tiles)
+from fixture_document import check_fields, parse_json
+from fixture_numbers import FixtureError
+from fixture_operands import read_fixture
 
 DEFAULT = Path(__file__).resolve().parents[2] / "fixtures" / "exact"
-
-
-class Difference(Exception):
-    """A well-formed fixture states something that is not so."""
-
-
-def agree(got, stated, where):
-    if isinstance(stated, list) and isinstance(got, list):
-        if len(got) != len(stated):
-            raise Difference(f"{where}: {len(stated)} entries stated, {len(got)} computed")
-        for n, (left, right) in enumerate(zip(got, stated)):
-            agree(left, right, f"{where}[{n}]")
-    elif got != stated:
-        raise Difference(f"{where}: {shown(stated)} stated, {shown(got)} computed")
-
-
-def shown(value):
-    return str(value) if isinstance(value, (bool, list)) else canonical(value)
-
-
-def output_sizes(fixture):
-    return fixture.batches, fixture.query_heads, fixture.queries, fixture.value_size
-
-
-def check_expect(stated, fixture, output, weights, empty):
-    check_fields(stated, {"output"}, {"weights", "head_map", "empty_rows"}, "expect")
-    agree(output, tensor_of(stated["output"], output_sizes(fixture), expected, "expect.output"),
-          "expect.output")
-    if "weights" in stated:
-        sizes = output_sizes(fixture)[:3] + (fixture.keys,)
-        agree(weights, tensor_of(stated["weights"], sizes, expected, "expect.weights"),
-              "expect.weights")
-    if "head_map" in stated:
-        agree(fixture.head_map, tensor(stated["head_map"], 1, integer, "expect.head_map"),
-              "expect.head_map")
-    if "empty_rows" in stated:
-        agree(empty, tensor(stated["empty_rows"], 2, integer, "expect.empty_rows"),
-              "expect.empty_rows")
-
-
-def check_compare(entries, fixture, output):
-    require(isinstance(entries, list) and entries, "fixture.field_type", "compare",
-            "expected a list")
-    for n, entry in enumerate(entries):
-        where = f"compare[{n}]"
-        check_fields(entry, {"head_map", "changed_heads", "output"}, (), where)
-        head_map = read_head_map(entry["head_map"], fixture.query_heads, fixture.kv_heads,
-                                 f"{where}.head_map")
-        other, _, _ = attend(fixture, head_map)
-        stated = tensor_of(entry["output"], output_sizes(fixture), expected, f"{where}.output")
-        agree(other, stated, f"{where}.output")
-        changed = [h for h in range(fixture.query_heads)
-                   if head_output(other, h) != head_output(output, h)]
-        agree(changed, tensor(entry["changed_heads"], 1, integer, f"{where}.changed_heads"),
-              f"{where}.changed_heads")
-
-
-def head_output(output, head):
-    return [batch[head] for batch in output]
-
-
-def check_permutation(stated, fixture, output):
-    check_fields(stated, {"query_heads", "kv_heads"}, (), "permutation")
-    orders = []
-    for name, count in (("query_heads", fixture.query_heads), ("kv_heads", fixture.kv_heads)):
-        order = tensor(stated[name], 1, integer, f"permutation.{name}")
-        require(sorted(order) == list(range(count)), "fixture.field_type", f"permutation.{name}",
-                f"not a permutation of 0..{count - 1}")
-        orders.append(order)
-    renamed, _, _ = attend(permuted(fixture, *orders))
-    agree(renamed, [[batch[old] for old in orders[0]] for batch in output], "permutation")
-
-
-def check_pairs(pairs, name, fixture, output):
-    for n, pair in enumerate(tensor(pairs, 2, integer, name)):
-        require(len(pair) == 2 and all(0 <= head < fixture.query_heads for head in pair),
-                "fixture.field_type", f"{name}[{n}]", "expected two query heads")
-        equal = head_output(output, pair[0]) == head_output(output, pair[1])
-        agree(equal, name == "equal_outputs", f"{name}[{n}]: outputs are equal")
-
-
-def check_pooled(stated, fixture, output):
-    check_fields(stated, {"kv_num_heads", "output", "lossless"}, (), "pooled")
-    count = integer(stated["kv_num_heads"], "pooled.kv_num_heads")
-    require(count > 0 and fixture.kv_heads % count == 0 and fixture.query_heads % count == 0,
-            "contract.heads_not_divisible", "pooled.kv_num_heads", f"{count} KV heads")
-    result, _, _ = attend(pooled(fixture, count))
-    agree(result, tensor_of(stated["output"], output_sizes(fixture), expected, "pooled.output"),
-          "pooled.output")
-    agree(result == output, boolean(stated["lossless"], "pooled.lossless"), "pooled.lossless")
-
-
-def check_segment(entries, fixture):
-    require(isinstance(entries, list) and entries, "fixture.field_type", "segment",
-            "expected a list")
-    for n, entry in enumerate(entries):
-        where = f"segment[{n}]"
-        check_fields(entry, {"point", "attainable"}, {"weights"}, where)
-        point = tensor_of(entry["point"], (fixture.value_size,), number, f"{where}.point")
-        weights = affine_weights(fixture.value[0][0], point)
-        attainable = weights is not None and all(weight > 0 for weight in weights)
-        agree(attainable, boolean(entry["attainable"], f"{where}.attainable"),
-              f"{where}.attainable")
-        require(attainable or "weights" not in entry, "fixture.unknown_field",
-                f"{where}.weights", "only an attainable point has weights")
-        if "weights" in entry:
-            agree(weights, tensor_of(entry["weights"], (fixture.keys,), expected,
-                                     f"{where}.weights"), f"{where}.weights")
 
 
 def check_positive(document, stem):
@@ -147,6 +42,16 @@ def check_positive(document, stem):
         check_pooled(document["pooled"], fixture, output)
     if "segment" in document:
         check_segment(document["segment"], fixture)
+    if "position_shifts" in document:
+        check_position_shifts(document["position_shifts"], fixture, output, weights)
+    # An empty row states NaN by policy; parts and tiles give it zero.
+    sums = [[[[entry or 0 for entry in row] for row in head] for head in heads] for heads in output]
+    if "merged" in document:
+        check_merged(document["merged"], fixture, sums)
+    if "online_softmax_tile_sizes" in document:
+        check_tiles(document["online_softmax_tile_sizes"], fixture, sums)
+    if "gradients" in document:
+        check_gradients(document["gradients"], fixture)
 
 
 def check_negative(text, stem, error):
@@ -187,14 +92,18 @@ def expectation_paths(document):
             yield path
 
     results = {"expect": None, "compare": ("changed_heads", "output"),
-               "pooled": ("output", "lossless"), "segment": ("attainable", "weights")}
+               "pooled": ("output", "lossless"), "segment": ("attainable", "weights"),
+               "merged": ("outputs", "shares"),
+               "gradients": ("grad_scaled_query", "grad_key", "grad_value")}
     for name, parts in results.items():
         for path in leaves(document.get(name, {}), [name]):
             if parts is None or any(part in path for part in parts):
                 yield path
 
 
-def changed(value):
+def changed(value, path):
+    if "grad_key" in path:
+        return "ln(2)" if value == "0" else "0"
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -214,7 +123,7 @@ def check_mutations(text, stem):
         place = document
         for name in path[:-1]:
             place = place[name]
-        place[path[-1]] = changed(place[path[-1]])
+        place[path[-1]] = changed(place[path[-1]], path)
         count += 1
         try:
             check_positive(document, stem)

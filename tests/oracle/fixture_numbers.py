@@ -85,6 +85,25 @@ def parse_log(text, where):
         rest = rest[join.end():]
 
 
+def parse_canonical_log(text, where):
+    """An expected logarithm: terms c*ln(p) over ascending primes, c in lowest terms, 1* left out."""
+    value = parse_log(text, where)
+    if canonical_log(value) != text:
+        raise FixtureError("fixture.field_type", where,
+                           f'"{text}" should be "{canonical_log(value)}"')
+    return value
+
+
+def canonical_log(log):
+    text = ""
+    for prime in sorted(log):
+        size = abs(log[prime])
+        sign = "-" if log[prime] < 0 else "+"
+        text += f" {sign} " if text else sign.replace("+", "")
+        text += ("" if size == 1 else f"{size}*") + f"ln({prime})"
+    return text or "0"
+
+
 def log_of(value, where):
     if value <= 0:
         raise FixtureError("log_rational.syntax", where, f"ln({value}) does not exist")

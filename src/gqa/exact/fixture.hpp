@@ -10,6 +10,7 @@
 
 #include "gqa/attention/attention.hpp"
 #include "gqa/exact/crosscheck.hpp"
+#include "gqa/exact/rotary.hpp"
 
 namespace gqa {
 
@@ -46,6 +47,31 @@ struct SegmentExpectation {
   std::optional<std::vector<Rational>> weights;
 };
 
+/// Query and key as stated, before their rotary embedding. Position ids are [B, T] and [B, S].
+struct RotaryOperands {
+  std::vector<RationalRotation> rotations;  ///< one per pair of coordinates
+  RotaryPairs pairs = RotaryPairs::halves;
+  Tensor<std::int64_t> query_position_ids;
+  Tensor<std::int64_t> key_position_ids;
+  Tensor<LogRational> query;  ///< [B, Hq, T, dk]
+  Tensor<Rational> key;       ///< [B, Hkv, S, dk]
+};
+
+/// Attention over parts of the keys, put together again (split-KV).
+struct MergeExpectation {
+  std::vector<std::int64_t> splits;       ///< the first keys of all parts but the first
+  std::vector<Tensor<Rational>> outputs;  ///< [B, Hq, T, dv] of every part alone, without sink
+  std::vector<Tensor<Rational>> shares;   ///< [B, Hq, T, 1]: exp(LSE of the part - LSE of all)
+};
+
+/// Gradients of sum(grad_output * output).
+struct GradientExpectation {
+  Tensor<Rational> grad_output;                       ///< [B, Hq, T, dv]
+  std::optional<Tensor<Rational>> grad_scaled_query;  ///< [B, Hq, T, dk]
+  std::optional<Tensor<LogRational>> grad_key;        ///< [B, Hkv, S, dk]
+  Tensor<Rational> grad_value;                        ///< [B, Hkv, S, dv]
+};
+
 struct ExpectedError {
   std::string code;
   std::optional<std::string> where;
@@ -57,7 +83,8 @@ using HeadPair = std::pair<std::int64_t, std::int64_t>;
 struct Fixture {
   std::string name;
   std::string statement;
-  Problem<GmpNumbers> problem;
+  Problem<GmpNumbers> problem;  ///< query and key with their rotary embedding
+  std::optional<RotaryOperands> rotary;
   std::optional<ExpectedTensor> output;
   std::optional<Tensor<Rational>> weights;
   std::optional<std::vector<std::int64_t>> head_map;
@@ -68,6 +95,10 @@ struct Fixture {
   std::vector<HeadPair> unequal_outputs;
   std::optional<PoolingExpectation> pooled;
   std::vector<SegmentExpectation> segment;
+  std::vector<std::int64_t> position_shifts;  ///< added to all positions, they change nothing
+  std::vector<MergeExpectation> merged;
+  std::vector<std::int64_t> tile_sizes;  ///< of online softmax, which gives the same outputs
+  std::optional<GradientExpectation> gradients;
 };
 
 /// Reads the problem and the expectations of a positive fixture.

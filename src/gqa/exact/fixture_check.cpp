@@ -61,6 +61,10 @@ FixtureReport FixtureChecker::run() {
   check_pairs();
   check_pooling();
   check_segment();
+  check_position_shifts();
+  for (const MergeExpectation& expected : fixture_.merged) check_merge(expected);
+  check_online_softmax();
+  check_gradients();
   check_floats();
   report_.name = fixture_.name;
   report_.statement = fixture_.statement;
@@ -90,17 +94,7 @@ void FixtureChecker::expect_tensor(const Problem<GmpNumbers>& problem, const Res
 
 void FixtureChecker::check_weights() {
   if (!fixture_.weights) return;
-  if (fixture_.weights->shape() != result_.weights.shape()) {
-    fail("weights: shape {}, expected {}", to_text(result_.weights.shape()),
-         to_text(fixture_.weights->shape()));
-    return;
-  }
-  for (std::size_t i = 0; i < result_.weights.size(); ++i) {
-    const Rational& expected = fixture_.weights->data()[i];
-    if (result_.weights.data()[i] == expected) continue;
-    fail("weights{}: {}, expected {}", index_text(result_.weights.shape(), i),
-         to_text(result_.weights.data()[i]), to_text(expected));
-  }
+  expect_elements(result_.weights, *fixture_.weights, "weights");
 }
 
 void FixtureChecker::check_head_map() {

@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "gqa/exact/fixture.hpp"
 
 namespace gqa {
+
+/// Position of a flat index in a tensor, for messages: "[0, 1, 0, 2]".
+std::string index_text(const Shape& shape, std::size_t index);
 
 class FixtureChecker {
  public:
@@ -40,13 +44,32 @@ class FixtureChecker {
   void check_pooling();
   void check_segment();
 
+  // The same result by other ways: fixture_rotary.cpp, fixture_merges.cpp.
+  void check_position_shifts();
+  void check_merge(const MergeExpectation& expected);
+  void check_online_softmax();
+
+  // What backpropagation gives: fixture_gradients.cpp.
+  void check_gradients();
+
+  /// Fails at every element where the two differ, or once if their shapes do.
+  template <class T>
+  void expect_elements(const Tensor<T>& found, const Tensor<T>& expected, std::string_view what) {
+    if (found.shape() != expected.shape()) {
+      fail("{}: shape {}, expected {}", what, to_text(found.shape()), to_text(expected.shape()));
+      return;
+    }
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      if (found.data()[i] == expected.data()[i]) continue;
+      fail("{}{}: {}, expected {}", what, index_text(expected.shape(), i), to_text(found.data()[i]),
+           to_text(expected.data()[i]));
+    }
+  }
+
   const Fixture& fixture_;
   Result result_;
   FixtureReport report_;
 };
-
-/// Position of a flat index in a tensor, for messages: "[0, 1, 0, 2]".
-std::string index_text(const Shape& shape, std::size_t index);
 
 /// The same problem in the second engine.
 Problem<BoostNumbers> to_second_engine(const Problem<GmpNumbers>& problem);

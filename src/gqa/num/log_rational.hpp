@@ -87,7 +87,7 @@ std::optional<BoostRational> BasicLogRational<BoostRational>::exp() const;
 extern template class BasicLogRational<Rational>;
 extern template class BasicLogRational<BoostRational>;
 
-/// Converts from the first engine to any.
+/// Converts between engines.
 template <class To, class From>
 BasicLogRational<To> log_rational_cast(const BasicLogRational<From>& value) {
   if constexpr (std::is_same_v<To, From>) {

@@ -46,9 +46,15 @@ Rational power_of_two(long exponent);
 BoostRational to_boost(const Rational& value);
 Rational from_boost(const BoostRational& value);
 
-/// Converts a canonical Rational to engine R.
+/// Converts a canonical rational to engine R.
 template <class R>
 R rational_cast(const Rational& value);
+template <class R>
+R rational_cast(const BoostRational& value);
+template <>
+inline Rational rational_cast<Rational>(const BoostRational& value) {
+  return from_boost(value);
+}
 template <>
 inline Rational rational_cast<Rational>(const Rational& value) {
   return value;

@@ -1,7 +1,9 @@
+#include <array>
+
 #include "gqa/attention/attention.hpp"
+#include "gqa/exact/rotary.hpp"
 #include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
-#include "gqa/theory/rotary.hpp"
 
 namespace gqa {
 namespace {
@@ -9,8 +11,8 @@ namespace {
 // (R^i q).(R^j k), in logarithms.
 LogRational score(std::vector<LogRational> query, std::vector<Rational> key,
                   const std::vector<RationalRotation>& rotations, std::int64_t i, std::int64_t j) {
-  rotate_rows(MatrixView<LogRational>(query.data(), 1, query.size()), rotations, {i});
-  rotate_rows(MatrixView<Rational>(key.data(), 1, key.size()), rotations, {j});
+  rotate_rows(MatrixView<LogRational>(query.data(), 1, query.size()), rotations, std::array{i});
+  rotate_rows(MatrixView<Rational>(key.data(), 1, key.size()), rotations, std::array{j});
   return GmpNumbers::dot(query, key);
 }
 
@@ -36,8 +38,9 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
                    "ln 2 and ln 3, are identical");
   Tensor<Rational> shared({1, 1, 3, 4}, std::vector<Rational>{1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2});
   Tensor<Rational> copies = expand_heads(shared, {0, 0, 0});
-  rotate_rows(shared.matrix(0, 0), rotations, {0, 1, 2});
-  for (std::int64_t h = 0; h < 3; ++h) rotate_rows(copies.matrix(0, h), rotations, {0, 1, 2});
+  const std::vector<std::int64_t> positions{0, 1, 2};
+  rotate_rows(shared.matrix(0, 0), rotations, positions);
+  for (std::int64_t h = 0; h < 3; ++h) rotate_rows(copies.matrix(0, h), rotations, positions);
   argument.require(expand_heads(shared, {0, 0, 0}) == copies,
                    "rotating the shared keys once equals rotating every head's copy");
   // In each plane, rotations by (c, s) of the query and (C, S) of the key; on the right the key is

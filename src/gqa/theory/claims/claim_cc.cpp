@@ -1,9 +1,9 @@
+#include "gqa/exact/merge.hpp"
 #include "gqa/exact/weight_family.hpp"
 #include "gqa/num/word_fraction.hpp"
 #include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/instances.hpp"
-#include "gqa/theory/merge.hpp"
 
 namespace gqa {
 namespace {

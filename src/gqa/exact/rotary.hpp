@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -40,18 +41,28 @@ struct RationalRotation {
   friend bool operator==(const RationalRotation&, const RationalRotation&) = default;
 };
 
-/// Rotates coordinates (2 p, 2 p + 1) of row i by rotations[p] ^ position(i), in place.
+/// Which coordinates turn together: ONNX RotaryEmbedding's attribute `interleaved`.
+enum class RotaryPairs {
+  halves,      ///< p and p + n, of n pairs: interleaved = 0, as Llama and GPT-NeoX do
+  interleaved  ///< 2 p and 2 p + 1: interleaved = 1, as the RoFormer paper and GPT-J do
+};
+
+/// Rotates pair p of row i by rotations[p] ^ positions[i], in place. Coordinates after the
+/// 2 * rotations.size() first stay as they are (ONNX: rotary_embedding_dim).
 /// T is Rational or LogRational: anything with sums and products by rationals.
-/// Precondition: rows have 2 * rotations.size() coordinates, positions.size() rows.
-/// Source: Su et al., RoFormer (2021), equation 15, with rational angles.
+/// Precondition: rows have at least 2 * rotations.size() coordinates; one position per row.
+/// Source: Su et al., RoFormer (2021), equation 15, with rational angles; ONNX RotaryEmbedding-23.
 template <class T>
 void rotate_rows(MatrixView<T> rows, const std::vector<RationalRotation>& rotations,
-                 const std::vector<std::int64_t>& positions) {
+                 std::span<const std::int64_t> positions,
+                 RotaryPairs pairs = RotaryPairs::interleaved) {
+  const std::size_t n = rotations.size();
   for (std::size_t i = 0; i < rows.rows(); ++i) {
-    for (std::size_t p = 0; p < rotations.size(); ++p) {
+    for (std::size_t p = 0; p < n; ++p) {
       const RationalRotation turn = rotations[p].power(positions[i]);
-      T& x = rows(i, 2 * p);
-      T& y = rows(i, 2 * p + 1);
+      const bool halves = pairs == RotaryPairs::halves;
+      T& x = rows(i, halves ? p : 2 * p);
+      T& y = rows(i, halves ? p + n : 2 * p + 1);
       T turned_x = T(x * turn.cosine) - T(y * turn.sine);
       T turned_y = T(x * turn.sine) + T(y * turn.cosine);
       x = std::move(turned_x);

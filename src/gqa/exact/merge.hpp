@@ -47,10 +47,11 @@ PartialAttention<T> merge(const PartialAttention<T>& a, const PartialAttention<T
   return both;
 }
 
-/// Online softmax in tiles: the accumulator and the denominator are kept relative to the
+/// Online softmax in tiles of keys: the accumulator and the denominator are kept relative to the
 /// largest strength seen (its logarithm is the running maximum of the scores) and rescaled
-/// whenever a tile raises it.
-/// Precondition: as for attend_part; tile_size > 0, S > 0.
+/// whenever a tile raises it. A strength of zero is a masked key: while there are no others the
+/// running maximum is minus infinity, and nothing is rescaled. Zero if every strength is.
+/// Precondition: strengths are not negative, one per row of `values` [S, dv]; tile_size > 0.
 /// Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018).
 template <class T>
 std::vector<T> online_softmax(std::span<const T> strengths, MatrixView<const T> values,
@@ -61,6 +62,7 @@ std::vector<T> online_softmax(std::span<const T> strengths, MatrixView<const T> 
     const std::size_t end = std::min(begin + tile_size, strengths.size());
     const T before = largest;
     for (std::size_t j = begin; j < end; ++j) largest = std::max(largest, strengths[j]);
+    if (largest == T(0)) continue;
     const T rescale(before / largest);
     denominator = T(denominator * rescale);
     for (T& x : accumulator) x = T(x * rescale);
@@ -72,6 +74,7 @@ std::vector<T> online_softmax(std::span<const T> strengths, MatrixView<const T> 
       }
     }
   }
+  if (denominator == T(0)) return accumulator;
   for (T& x : accumulator) x = T(x / denominator);
   return accumulator;
 }

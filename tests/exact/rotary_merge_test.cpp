@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "gqa/attention/attention.hpp"
-#include "gqa/theory/merge.hpp"
-#include "gqa/theory/rotary.hpp"
+#include "gqa/exact/merge.hpp"
+#include "gqa/exact/rotary.hpp"
 #include "support/random.hpp"
 
 using namespace gqa;
@@ -18,7 +20,7 @@ Rational dot(std::span<const Rational> a, std::span<const Rational> b) {
 std::vector<Rational> rotated(std::vector<Rational> row,
                               const std::vector<RationalRotation>& rotations,
                               std::int64_t position) {
-  rotate_rows(MatrixView<Rational>(row.data(), 1, row.size()), rotations, {position});
+  rotate_rows(MatrixView<Rational>(row.data(), 1, row.size()), rotations, std::array{position});
   return row;
 }
 
