@@ -31,6 +31,10 @@ void write_certificates(const PoolReport& report, const std::filesystem::path& f
     const std::string file = fmt::format("batch-{}-kv-{}.json", decision.batch, decision.kv_head);
     write_file_atomically(folder / file, decision.certificate.dump(1) + "\n");
   }
+  for (std::size_t g = 0; g < report.weights.size(); ++g) {
+    const std::string file = fmt::format("kv-{}.json", g);
+    write_file_atomically(folder / file, report.weights[g].certificate.dump(1) + "\n");
+  }
 }
 
 ExitStatus run(const Options& options, bool smallest) {

@@ -82,6 +82,23 @@ class Pool(unittest.TestCase):
         out = self.pool({"key_weight": [same, other], "value_weight": [same, same]}, status=WRONG)
         self.assertIn("scores_differ", out.stdout)
 
+    def test_the_decision_on_weights_is_certified(self):
+        same, other = [[1, 0], [0, 1]], [[1, 1], [0, 1]]
+        folder = self.folder / "certificates"
+        values = {"key_weight": [same, same], "value_weight": [same, other]}
+        out = self.pool(values, "--certificates", folder, status=WRONG).stdout
+        self.assertIn("on the one position (0, 1) the output (0, 1) becomes (1/2, 1)", out)
+        checked = self.run_program("check", folder / "kv-0.json", status=HOLDS).stdout
+        self.assertIn("verified weight_pooling_loss", checked)
+        keys = {"key_weight": [same, other], "value_weight": [same, same],
+                "query_weight": [same, same]}  # fmt: skip
+        self.pool(keys, "--certificates", folder, status=WRONG)
+        self.run_program("check", folder / "kv-0.json", status=HOLDS)
+        keys["query_weight"] = [[[0, 0], [1, 1]]] * 2
+        self.pool(keys, "--certificates", folder, status=HOLDS)
+        checked = self.run_program("check", folder / "kv-0.json", status=HOLDS).stdout
+        self.assertIn("verified weight_pooling_lossless", checked)
+
     def test_smallest_counterexamples(self):
         out = self.run_program("pool", "--smallest", 12, status=HOLDS).stdout
         self.assertIn("12 query heads on 4 KV heads: one position, value 1 in one head, 0 in the "

@@ -7,7 +7,7 @@
 
 namespace gqa::test {
 
-/// The valid certificates of the tests, by kind (two of the kind counterexample).
+/// The valid certificates of the tests, by kind (some kinds have several).
 inline const std::map<std::string, std::string>& certificate_texts() {
   static const std::map<std::string, std::string> texts{
       {"attainable_point",
@@ -35,6 +35,18 @@ inline const std::map<std::string, std::string>& certificate_texts() {
       {"pooling_lossless",
        R"("keys": [[["0"], ["1"]], [["2"], ["3"]]], "values": [[["5"], ["7"]], [["5"], ["7"]]],
           "causal": true)"},
+      {"weight_pooling_loss of values",
+       R"("loss": "values_differ", "value_weights": [[["1", "2"]], [["3", "2"]]], "head": 1,
+          "input": ["1", "1"], "output": ["5"], "pooled_output": ["4"])"},
+      // The query is 4, the mean key (1, -1/2), the step (1, -1): 4 x 1 against 4 x 3/2.
+      {"weight_pooling_loss of scores",
+       R"("loss": "scores_differ", "key_weights": [[["2", "1"]], [["0", "-2"]]],
+          "value_weights": [[["1", "3"]], [["1", "3"]]], "query_weight": [["3", "1"]],
+          "head": 0, "earlier_input": ["2", "0"], "input": ["1", "1"], "query": ["4"],
+          "score_difference": "4", "pooled_score_difference": "6")"},
+      {"weight_pooling_lossless",
+       R"("key_weights": [[["1", "2"]], [["1", "2"]]], "value_weights": [[["3", "4"]], [["3", "4"]]],
+          "query_weights": null)"},
       {"rank_lower_bound",
        R"("matrix": [["1", "2", "9"], ["3", "4", "9"]], "modulus": "101", "rows": [0, 1],
           "columns": [0, 1], "determinant": "99")"},
@@ -48,6 +60,11 @@ inline const std::map<std::string, std::string>& certificate_texts() {
        R"("identity": "mean_pooled_output", "keys": [[["0"], ["0"]], [["1"], ["0"]]],
           "values": [[["0"], ["1"]], [["0"], ["1"]]], "head": 0, "bases": ["2"],
           "key_scale": "2", "left": ["1/2"], "right": ["1/3"])"},
+      // (2, -1) takes the values 1, 2 to zero, and the output 3/2, 5/3 to 4/3, times 6.
+      {"counterexample of a matrix",
+       R"("identity": "output_as_values_times_matrix", "values": [["1"], ["2"]],
+          "patterns": [[["1/2", "1/2"], ["1/3", "2/3"]]], "projections": [[["6"]]],
+          "row_combination": ["2", "-1"], "left": ["8"], "right": ["0"])"},
       // (112 + 3 x 48) positions of 2 heads with 64 x 2 and 3 x 34 bytes, twice.
       {"byte_ledger",
        R"("layers": [{"count": 1, "window": null}, {"count": 3, "window": 40}], "batch": 2,

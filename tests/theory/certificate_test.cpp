@@ -260,3 +260,63 @@ TEST_CASE("certificate: matrices that do not fit the weights are rejected") {
   document["relation"].push_back("0");
   CHECK(checked(document).reason == "there are not as many exponents as weights");
 }
+
+TEST_CASE("certificate: projections that show no loss are rejected") {
+  json document = test::certificate_of("weight_pooling_loss of values");
+  document["input"] = {"0", "1"};
+  document["output"] = {"2"};
+  document["pooled_output"] = {"2"};
+  CHECK(checked(document).reason == "both outputs are equal");
+  document["loss"] = "scores";
+  CHECK(checked(document).reason == "the loss is not known");
+  document = test::certificate_of("weight_pooling_loss of scores");
+  document["key_weights"][1] = document["key_weights"][0];
+  document["pooled_score_difference"] = "4";
+  CHECK(checked(document).reason == "both score differences are equal");
+  document = test::certificate_of("weight_pooling_loss of scores");
+  document["earlier_input"] = {"4", "0"};  // a step of (3, -1), which the value does not see
+  document["score_difference"] = "20";
+  document["pooled_score_difference"] = "14";
+  CHECK(checked(document).reason == "both positions have one value");
+  document["query_weight"] = nullptr;  // queries from elsewhere: the query is free
+  document["earlier_input"] = {"2", "0"};
+  document["query"] = {"1"};
+  document["score_difference"] = "1";
+  document["pooled_score_difference"] = "3/2";
+  CHECK(checked(document).verified);
+}
+
+TEST_CASE("certificate: lossless projections are so by their queries, or for want of values") {
+  json document = test::certificate_of("weight_pooling_lossless");
+  document["key_weights"] = json::parse(R"([[["1", "2"], ["1", "0"]], [["1", "2"], ["3", "0"]]])");
+  CHECK(checked(document).reason == "a head's scores change");
+  document["query_weights"] =
+      json::parse(R"([[["5", "7"], ["0", "0"]], [["1", "1"], ["0", "0"]]])");
+  CHECK(checked(document).verified);  // no query reads the second row
+  document["query_weights"][1][1][0] = "1";
+  CHECK(checked(document).reason == "a head's scores change");
+  document["value_weights"] = json::parse(R"([[["0", "0"]], [["0", "0"]]])");
+  CHECK(checked(document).verified);
+  document["query_weights"].erase(1);
+  CHECK(checked(document).reason == "there are not as many queries as keys");
+  document["query_weights"] = json::parse(R"([[["1", "1"]], [["1", "1"]]])");
+  CHECK(checked(document).reason == "queries and keys have other sizes");
+  document["value_weights"] = json::parse(R"([[["0"]], [["0"]]])");
+  CHECK(checked(document).reason == "keys and values have other inputs");
+}
+
+TEST_CASE("certificate: a matrix is ruled out by weights alone, and by rows that add up to zero") {
+  json document = test::certificate_of("counterexample of a matrix");
+  document["row_combination"] = {"1", "0"};
+  document["left"] = {"9"};
+  CHECK(checked(document).reason == "the combination of the values is not zero");
+  document = test::certificate_of("counterexample of a matrix");
+  document["patterns"][0][0] = {"2", "-1/2"};
+  CHECK(checked(document).reason == "a weight is negative");
+  document["patterns"][0][0] = {"1", "1"};
+  document["left"] = {"26"};
+  CHECK(checked(document).reason == "the weights of a row do not sum to 1");
+  document["patterns"] = json::parse(R"([[["1", "0"], ["0", "1"]]])");
+  document["left"] = {"0"};
+  CHECK(checked(document).reason == "both sides are equal");
+}

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "gqa/exact/pooling.hpp"
 #include "gqa/theory/certificate.hpp"
 #include "gqa/theory/weight_pooling.hpp"
@@ -219,6 +221,39 @@ TEST_CASE("weight pooling: a mean rounded once to the stored format is that mean
   CHECK_FALSE(identify_pooling(heads, {{third}}, nullptr)[0].matches);
   const Rational next = third + power_of_two(-25);
   CHECK_FALSE(identify_pooling(heads, {{next}}, &binary32)[0].matches);
+}
+
+TEST_CASE("weight pooling: every decision has a certificate that the checker accepts") {
+  int lossless = 0, values_differ = 0, scores_differ = 0;
+  for (const std::uint64_t seed : test::seeds(300)) {
+    CAPTURE(seed);
+    test::Random random(seed);
+    const auto weights = [&](bool alike, std::size_t rows, std::size_t width) {
+      RationalMatrices all(2, RationalMatrix(rows, RationalVector(width)));
+      for (RationalMatrix& one : all) {
+        for (RationalVector& row : one) {
+          for (Rational& x : row) x = static_cast<long>(random.integer(-1, 1));
+        }
+      }
+      if (alike) all[1] = all[0];
+      return all;
+    };
+    const auto width = static_cast<std::size_t>(random.integer(1, 4));
+    const auto keys = weights(random.integer(0, 3) == 0, 2, width);
+    const auto values = weights(random.integer(0, 3) > 0, 1, width);
+    const auto queries = random.integer(0, 1) == 0 ? RationalMatrices() : weights(false, 2, width);
+    const auto loss = weight_pooling_loss(keys, values, queries);
+    check_certificate_kind(certificate_of(loss, keys, values, queries),
+                           loss ? "weight_pooling_loss" : "weight_pooling_lossless");
+    lossless += loss ? 0 : 1;
+    values_differ += loss == WeightPoolingLoss::values_differ ? 1 : 0;
+    scores_differ += loss == WeightPoolingLoss::scores_differ ? 1 : 0;
+    if (!loss) continue;
+    // The opposite statement is not accepted of the same weights.
+    const auto opposite = certificate_of(std::optional<WeightPoolingLoss>(), keys, values, queries);
+    CHECK_FALSE(check_certificate(opposite.dump(), "c.json").verified);
+  }
+  CHECK(std::min({lossless, values_differ, scores_differ}) > 20);
 }
 
 TEST_CASE("weight pooling: lossless exactly if values are equal and scores do not change") {

@@ -41,6 +41,29 @@ const char* word(const std::optional<WeightPoolingLoss>& loss) {
   return *loss == WeightPoolingLoss::values_differ ? "values_differ" : "scores_differ";
 }
 
+// With the numbers of the certificate.
+std::string weight_text(const WeightDecision& decision) {
+  if (!decision.loss) return "lossless, for every input";
+  const Json& c = decision.certificate;
+  const auto list = [&c](const char* field) {
+    std::string text;
+    for (const Json& x : c.at(field)) text += (text.empty() ? "" : ", ") + x.get<std::string>();
+    return "(" + text + ")";
+  };
+  if (*decision.loss == WeightPoolingLoss::values_differ) {
+    return fmt::format(
+        "values_differ: LOSES at head {} of its group: on the one position {} the "
+        "output {} becomes {}",
+        c.at("head").get<int>(), list("input"), list("output"), list("pooled_output"));
+  }
+  return fmt::format(
+      "scores_differ: LOSES at head {} of its group: the query {} at the input {} "
+      "sets the scores of {} and its own {} apart, pooled {}",
+      c.at("head").get<int>(), list("query"), list("input"), list("earlier_input"),
+      c.at("score_difference").get<std::string>(),
+      c.at("pooled_score_difference").get<std::string>());
+}
+
 Json decision_json(const GroupDecision& decision) {
   Json json{{"batch", decision.batch},
             {"kv_head", decision.kv_head},
@@ -114,8 +137,8 @@ bool PoolReport::holds() const {
   for (const GroupDecision& decision : histories) {
     if (decision.loss) return false;
   }
-  for (const auto& loss : weights) {
-    if (loss) return false;
+  for (const WeightDecision& decision : weights) {
+    if (decision.loss) return false;
   }
   return !histories.empty() || !weights.empty() || kind == "smallest";
 }
@@ -133,8 +156,10 @@ PoolReport pool_report(const PoolInput& input, std::int64_t kv_heads, PooledPosi
       return heads_of_group(input.tensors.at(name), kv_heads, g);
     };
     for (std::int64_t g = 0; g == 0 || g < kv_heads; ++g) {
-      report.weights.push_back(weight_pooling_loss(
-          group_of("key_weight", g), group_of("value_weight", g), group_of("query_weight", g)));
+      const auto keys = group_of("key_weight", g), values = group_of("value_weight", g),
+                 queries = group_of("query_weight", g);
+      const auto loss = weight_pooling_loss(keys, values, queries);
+      report.weights.push_back({loss, certificate_of(loss, keys, values, queries)});
     }
   } else {
     report.kind = "histories";
@@ -164,7 +189,7 @@ std::string pool_text(const PoolReport& report) {
   std::string text;
   for (const GroupDecision& decision : report.histories) text += decision_text(decision);
   for (std::size_t g = 0; g < report.weights.size(); ++g) {
-    text += fmt::format("KV head {}: {}\n", g, word(report.weights[g]));
+    text += fmt::format("KV head {}: {}\n", g, weight_text(report.weights[g]));
   }
   for (const RuleMatch& match : report.conversion) text += match_text(match);
   for (const Json& entry : report.smallest) {
@@ -196,7 +221,9 @@ Json pool_json(const PoolReport& report) {
   if (report.kind == "weights") {
     json["groups"] = Json::array();
     for (std::size_t g = 0; g < report.weights.size(); ++g) {
-      json["groups"].push_back({{"kv_head", g}, {"verdict", word(report.weights[g])}});
+      json["groups"].push_back({{"kv_head", g},
+                                {"verdict", word(report.weights[g].loss)},
+                                {"certificate", report.weights[g].certificate}});
     }
   }
   if (report.kind == "conversion") {

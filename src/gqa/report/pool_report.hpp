@@ -21,11 +21,17 @@ struct GroupDecision {
   nlohmann::ordered_json certificate;
 };
 
+/// The decision on the projections of one group.
+struct WeightDecision {
+  std::optional<WeightPoolingLoss> loss;
+  nlohmann::ordered_json certificate;
+};
+
 /// One question, and the answer of its kind; the others are empty.
 struct PoolReport {
   std::string kind;  ///< "histories", "weights", "conversion" or "smallest"
   std::vector<GroupDecision> histories;
-  std::vector<std::optional<WeightPoolingLoss>> weights;  ///< by KV head
+  std::vector<WeightDecision> weights;  ///< by KV head
   std::vector<RuleMatch> conversion;
   nlohmann::ordered_json smallest;
 

@@ -26,6 +26,8 @@ constexpr std::array named_rules{
     NamedRule{"equal_outputs", rules::equal_outputs},
     NamedRule{"pooling_loss", rules::pooling_loss},
     NamedRule{"pooling_lossless", rules::pooling_lossless},
+    NamedRule{"weight_pooling_loss", rules::weight_pooling_loss},
+    NamedRule{"weight_pooling_lossless", rules::weight_pooling_lossless},
     NamedRule{"rank_lower_bound", rules::rank_lower_bound},
     NamedRule{"rank_upper_bound", rules::rank_upper_bound},
     NamedRule{"counterexample", rules::counterexample},

@@ -22,8 +22,8 @@ struct CertificateVerdict {
 /// type and the JSON reader.
 ///
 /// Kinds: attainable_point, separating_hyperplane, reachable_with_keys, unreachable_with_keys,
-/// equal_outputs, pooling_loss, pooling_lossless, rank_lower_bound, rank_upper_bound,
-/// counterexample, byte_ledger, polynomial_identity.
+/// equal_outputs, pooling_loss, pooling_lossless, weight_pooling_loss, weight_pooling_lossless,
+/// rank_lower_bound, rank_upper_bound, counterexample, byte_ledger, polynomial_identity.
 ///
 /// Errors, for text that is no certificate: InputError at "`where`: field" with code
 /// "certificate.unknown_schema", "certificate.unknown_kind", "certificate.missing_field",

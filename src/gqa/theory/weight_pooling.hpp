@@ -1,6 +1,7 @@
 // Pooling at the level of weights: checkpoint conversion from many KV heads to fewer.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,14 @@ enum class WeightPoolingLoss {
 std::optional<WeightPoolingLoss> weight_pooling_loss(const RationalMatrices& key_weights,
                                                      const RationalMatrices& value_weights,
                                                      const RationalMatrices& query_weights);
+
+/// The certificate "weight_pooling_loss" with the inputs that show it, or "weight_pooling_lossless"
+/// for nullopt.
+/// Precondition: `loss` is weight_pooling_loss of the same weights.
+nlohmann::ordered_json certificate_of(const std::optional<WeightPoolingLoss>& loss,
+                                      const RationalMatrices& key_weights,
+                                      const RationalMatrices& value_weights,
+                                      const RationalMatrices& query_weights);
 
 /// Ways in which checkpoints have been converted; only the first is mean pooling for the usual
 /// (contiguous) head map.

@@ -27,6 +27,28 @@ inline RationalVector combination(const RationalVector& weights, const RationalM
   return sum;
 }
 
+/// matrix vector.
+inline RationalVector product(const RationalMatrix& matrix, const RationalVector& vector) {
+  RationalVector result;
+  for (const RationalVector& row : matrix) result.push_back(dot(row, vector));
+  return result;
+}
+
+/// left right; rejects shapes that do not fit.
+inline RationalMatrix product(const RationalMatrix& left, const RationalMatrix& right) {
+  RationalMatrix result;
+  for (const RationalVector& row : left) result.push_back(combination(row, right));
+  return result;
+}
+
+inline RationalMatrix transposed(const RationalMatrix& matrix) {
+  RationalMatrix result(matrix[0].size(), RationalVector(matrix.size()));
+  for (std::size_t r = 0; r < matrix.size(); ++r) {
+    for (std::size_t c = 0; c < matrix[r].size(); ++c) result[c][r] = matrix[r][c];
+  }
+  return result;
+}
+
 inline Rational total(const RationalVector& values) {
   Rational sum = 0;
   for (const Rational& value : values) sum += value;

@@ -54,9 +54,32 @@ Sides mean_pooled_output(CertificateFields& fields) {
           attention(mean(keys), mean(values), bases, key_scale)};
 }
 
+Sides output_as_values_times_matrix(CertificateFields& fields) {
+  const RationalMatrix values = fields.matrix("values");
+  const RationalMatrices patterns = fields.matrices("patterns");
+  const RationalMatrices projections = fields.matrices("projections");
+  const RationalVector rows = fields.vector("row_combination");
+  require(patterns.size() == projections.size(), "there are not as many patterns as projections");
+  for (const RationalMatrix& pattern : patterns) {
+    for (const RationalVector& row : pattern) {
+      for (const Rational& weight : row) require(weight >= 0, "a weight is negative");
+      require(total(row) == 1, "the weights of a row do not sum to 1");
+    }
+  }
+  require(is_zero(combination(rows, values)), "the combination of the values is not zero");
+  RationalVector left(projections[0][0].size());
+  for (std::size_t h = 0; h < patterns.size(); ++h) {
+    const RationalVector part =
+        combination(rows, product(product(patterns[h], values), projections[h]));
+    for (std::size_t c = 0; c < left.size(); ++c) left[c] += part[c];
+  }
+  return {left, RationalVector(left.size())};
+}
+
 Sides evaluate(const std::string& identity, CertificateFields& fields) {
   if (identity == "mean_key_score_sum") return mean_key_score_sum(fields);
   if (identity == "mean_pooled_output") return mean_pooled_output(fields);
+  if (identity == "output_as_values_times_matrix") return output_as_values_times_matrix(fields);
   throw CertificateRejected("the identity is not known");
 }
 

@@ -17,13 +17,6 @@ RationalMatrix with_ones(RationalMatrix rows) {
   return rows;
 }
 
-// a b; rejects shapes that do not fit.
-RationalMatrix product(const RationalMatrix& a, const RationalMatrix& b) {
-  RationalMatrix result;
-  for (const RationalVector& row : a) result.push_back(combination(row, b));
-  return result;
-}
-
 Rational product_of_powers(const RationalVector& bases, const RationalVector& exponents) {
   require(bases.size() == exponents.size(), "there are not as many exponents as weights");
   Rational result = 1;

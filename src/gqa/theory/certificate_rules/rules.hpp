@@ -44,6 +44,23 @@ std::string pooling_loss(CertificateFields& fields);
 /// those of each first n positions too.
 std::string pooling_lossless(CertificateFields& fields);
 
+/// By the field loss:
+/// - values_differ: value_weights [G, dv, D], head, input [D], output [dv], pooled_output [dv]. On
+///   this one position the head gives its own projection, or that by the mean: they differ.
+/// - scores_differ: key_weights [G, dk, D], value_weights [G, dv, D], all equal, head, query_weight
+///   [dk, D] of the head or null (queries from elsewhere), earlier_input [D], input [D], query [dk]
+///   (query_weight input), score_difference, pooled_score_difference. The latter are those of the
+///   earlier position and the input's own. On these two positions the output is Wv input + w Wv
+///   (earlier - input), w the logistic function of the score difference at any positive scale: it
+///   is strictly increasing and its factor is not zero, so the outputs differ.
+std::string weight_pooling_loss(CertificateFields& fields);
+
+/// key_weights [G, dk, D], value_weights [G, dv, D], query_weights [G, dk, D] or null: the value
+/// projections are equal, and zero, or Wq^T (Wk - mean Wk) (Wk - mean Wk without queries) is zero
+/// for every head: no score of any input changes, causal or not, without rotary embedding or
+/// normalised keys.
+std::string weight_pooling_lossless(CertificateFields& fields);
+
 /// matrix [n, m], modulus, rows [r], columns [r], determinant: the minor's determinant modulo the
 /// modulus, not zero; no denominator shares a factor with the modulus. So the rank is >= r.
 std::string rank_lower_bound(CertificateFields& fields);
@@ -56,6 +73,10 @@ std::string rank_upper_bound(CertificateFields& fields);
 /// - mean_pooled_output: keys [G, S, dk] and values [G, S, dv], head, bases [dk] positive,
 ///   key_scale: strengths product(bases_c ^ (key_scale key_c)), every exponent an integer; the
 ///   head's output against that with the group's mean keys and values.
+/// - output_as_values_times_matrix: values [N, dv], patterns [h, N, N] (weights: not negative,
+///   rows of sum 1), projections [h, dv, dm],
+///   row_combination n [N] with n values = 0, so that n (values M) is zero (right) for every M;
+///   left is n (sum patterns values projections).
 std::string counterexample(CertificateFields& fields);
 
 /// left, right: polynomials, as parse_polynomial reads them, with the same coefficients: equal for

@@ -84,6 +84,20 @@ Certificate mean_key_score_sum(const Matrix& queries, const Matrix& keys, const 
   return c;
 }
 
+Certificate output_as_values_times_matrix(const Matrix& values, const std::vector<Matrix>& patterns,
+                                          const std::vector<Matrix>& projections,
+                                          const Row& row_combination, const Row& left) {
+  Certificate c = new_certificate("counterexample");
+  c["identity"] = "output_as_values_times_matrix";
+  c["values"] = exact_json(values);
+  c["patterns"] = exact_json(patterns);
+  c["projections"] = exact_json(projections);
+  c["row_combination"] = exact_json(row_combination);
+  c["left"] = exact_json(left);
+  c["right"] = exact_json(Row(left.size()));
+  return c;
+}
+
 Certificate mean_pooled_output(const std::vector<Matrix>& keys, const std::vector<Matrix>& values,
                                std::int64_t head, const Row& bases, const Row& left,
                                const Row& right) {

@@ -31,6 +31,11 @@ Certificate mean_key_score_sum(const Matrix& queries, const Matrix& keys, const 
 Certificate mean_pooled_output(const std::vector<Matrix>& keys, const std::vector<Matrix>& values,
                                std::int64_t head, const Row& bases, const Row& left,
                                const Row& right);
+/// A combination of rows that takes the values to zero, so V M for every M, and the output to
+/// `left`, which is not zero.
+Certificate output_as_values_times_matrix(const Matrix& values, const std::vector<Matrix>& patterns,
+                                          const std::vector<Matrix>& projections,
+                                          const Row& row_combination, const Row& left);
 /// The sum of value differences over the pairs of one key sum, which is not zero.
 Certificate pooling_loss(const std::vector<Matrix>& keys, const std::vector<Matrix>& values,
                          std::int64_t head, const Row& key_sum, const Row& difference);

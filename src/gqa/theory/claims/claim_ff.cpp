@@ -1,36 +1,36 @@
-#include <map>
-
 #include "gqa/exact/pooling.hpp"
 #include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/instances.hpp"
+#include "gqa/theory/pooling_condition.hpp"
+#include "gqa/theory/weight_pooling.hpp"
 
 namespace gqa {
 namespace {
 
 using namespace claim_instances;
 
-// The condition, for every head of one group.
 bool lossless(const std::vector<Matrix>& keys, const std::vector<Matrix>& values) {
-  const Tensor<Rational> mean_key = mean_pool_heads(to_tensor(keys), 1);
-  const Tensor<Rational> mean_value = mean_pool_heads(to_tensor(values), 1);
-  for (std::size_t h = 0; h < keys.size(); ++h) {
-    std::map<Row, Row> differences;
-    for (std::size_t j = 0; j < keys[h].size(); ++j) {
-      for (std::size_t l = 0; l < keys[h].size(); ++l) {
-        const Row key_sum = sum({keys[h][j]}, {row_of(mean_key, 0, l)})[0];
-        Row& difference = differences[key_sum];
-        difference.resize(values[h][j].size());
-        for (std::size_t c = 0; c < difference.size(); ++c) {
-          difference[c] += values[h][j][c] - row_of(mean_value, 0, l)[c];
-        }
-      }
-    }
-    for (const auto& [key_sum, difference] : differences) {
-      if (difference != Row(difference.size())) return false;
-    }
-  }
-  return true;
+  return !pooling_loss({keys, values}, PooledPositions::all);
+}
+
+// Projections of a checkpoint, averaged: with equal value projections and one key projection off
+// by a row that no query reads, and by one that it does.
+void argue_for_weights(Argument& argument) {
+  const Matrix a{{1, 2}, {0, 1}}, off{{1, 2}, {5, 1}}, value{{1, 0}};
+  const Matrix first{{1, 1}, {0, 0}}, second{{0, 0}, {1, 0}};
+  const auto decide = [&](const std::vector<Matrix>& values, const std::vector<Matrix>& queries) {
+    const auto loss = weight_pooling_loss({a, off}, values, queries);
+    argument.attach(certificate_of(loss, {a, off}, values, queries));
+    return loss;
+  };
+  argument.require(!decide({value, value}, {first, first}),
+                   "projections: key projections that differ where no query looks, and equal value "
+                   "projections, lose nothing for any input");
+  argument.require(
+      decide({value, value}, {first, second}) == WeightPoolingLoss::scores_differ &&
+          decide({value, {{0, 1}}}, {first, first}) == WeightPoolingLoss::values_differ,
+      "they lose where a query looks at the difference, or where value projections differ");
 }
 
 // Hq heads with the first of each group at 1, pooled to Hkv, zero queries.
@@ -84,6 +84,7 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
                    "unequal heads can be lossless: equal "
                    "keys, values 2, 4 and 3, 3 have one mean");
   argument.require(!lossless(keys, {{{2}, {4}}, {{3}, {4}}}), "values 2, 4 and 3, 4 do not");
+  argue_for_weights(argument);
   return ClaimVerdict::proved;
 }
 
@@ -101,7 +102,8 @@ const Claim claim_ff{.id = "ff",
                          "every (Hq, Hkv) up to 12",
                      .certificate =
                          "exponentials of distinct sums are linearly independent functions of the "
-                         "query; pooling_loss",
+                         "query; pooling_loss; of projections: weight_pooling_loss, "
+                         "weight_pooling_lossless",
                      .argue = argue};
 
 }  // namespace gqa

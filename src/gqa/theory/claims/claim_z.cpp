@@ -1,3 +1,4 @@
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/instances.hpp"
 
@@ -55,6 +56,8 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
                    "N = d_v = 2, V = ((1,0),(0,0)), W = I: P V has the second row {}",
                    to_text(output[1]));
   argument.say("V M has a second row of zeros for every M: no effective matrix exists");
+  argument.attach(claim_certificates::output_as_values_times_matrix(
+      value, {pattern}, {{{1, 0}, {0, 1}}}, {0, 1}, output[1]));
   std::mt19937_64 engine(1);
   bool equal = true;
   for (int k = 0; k < 20; ++k) equal = equal && vectorised_form_holds(engine);
@@ -71,7 +74,9 @@ const Claim claim_z{
     .title = "effective-matrix",
     .statement = "sum P_i V W_i is V times an effective matrix sum P_i W_i",
     .scope = "any sizes",
-    .certificate = "ill-typed: N x N times d_v x d_model; where the sizes fit, P V is not V M",
+    .certificate =
+        "ill-typed: N x N times d_v x d_model; where the sizes fit, P V is not V M for any M: "
+        "counterexample",
     .argue = argue};
 
 }  // namespace gqa
