@@ -10,11 +10,11 @@ class Verify(CommandLine):
 
     def test_shipped_fixtures(self):
         out = self.run_program("verify", status=HOLDS).stdout
-        self.assertIn("160 of 160 fixtures right: verified", out)
+        self.assertIn("168 of 168 fixtures right: verified", out)
         self.assertEqual(out.count("210 of 210 within"), 3)
         got = self.run_json("verify", status=HOLDS)
-        self.assertEqual(got["summary"], {"pass": 160, "fail": 0, "verified": True})
-        self.assertEqual(len(got["fixtures"]), 160)
+        self.assertEqual(got["summary"], {"pass": 168, "fail": 0, "verified": True})
+        self.assertEqual(len(got["fixtures"]), 168)
 
     def test_one_fixture_shows_its_outputs(self):
         path = self.FIXTURES / "two-queries-one-history.json"

@@ -37,10 +37,11 @@ std::vector<json::json_pointer> stated_leaves(const json& document) {
   std::vector<json::json_pointer> leaves;
   const json flat = document.flatten();
   for (const auto& [path, value] : flat.items()) {
-    for (const char* field :
-         {"/expect/", "/compare/", "/pooled/", "/segment/", "/merged/", "/gradients/"}) {
+    for (const char* field : {"/expect/", "/compare/", "/pooled/", "/segment/", "/merged/",
+                              "/gradients/", "/other_layers/"}) {
       const bool operand = path.find("/head_map") != std::string::npos ||
                            path.find("/splits") != std::string::npos ||
+                           path.find("_weight/") != std::string::npos ||
                            path.find("/grad_output") != std::string::npos ||
                            path.find("/point") != std::string::npos ||
                            path.find("/kv_num_heads") != std::string::npos;
@@ -66,9 +67,9 @@ json changed(const json& value, bool logarithm) {
 
 }  // namespace
 
-TEST_CASE("fixture: every shipped fixture is right, and there are 160 of them") {
+TEST_CASE("fixture: every shipped fixture is right, and there are 168 of them") {
   const auto files = find_fixtures({shipped});
-  CHECK(files.size() == 160);
+  CHECK(files.size() == 168);
   for (const auto& file : files) {
     const FixtureReport report = check_fixture_file(file);
     CAPTURE(report.path);
@@ -84,7 +85,8 @@ TEST_CASE("fixture: each stated number, changed by 2^-100, makes its fixture fai
        {"two-queries-one-history", "alternating-map-eight-heads", "pooling-loses", "open-segment",
         "empty-row-nan", "causal-bottom-right-more-queries", "sink-per-head", "merge-every-split",
         "merge-sink-counted-once", "merge-lengths-and-empty-row", "gradients-grouped-causal",
-        "gradients-of-the-value-by-strengths", "rotary-each-pair-has-its-rotation"}) {
+        "gradients-of-the-value-by-strengths", "rotary-each-pair-has-its-rotation",
+        "layer-independent-weights-differ"}) {
     const json document = read_shipped(name);
     REQUIRE(check(document).passed);
     for (const json::json_pointer& leaf : stated_leaves(document)) {
@@ -145,6 +147,24 @@ TEST_CASE("fixture: the pairs of a rotary embedding decide, and so does every po
   CHECK_FALSE(check(other).passed);
 }
 
+TEST_CASE("fixture: a layer's projections decide, and those of another layer") {
+  const json document = read_shipped("layer-expanded-weights-are-gqa");
+  for (const char* weight : {"query_weight", "key_weight", "value_weight"}) {
+    CAPTURE(weight);
+    json other = document;
+    other["layer"][weight][1][0][1] = weight == std::string("query_weight") ? "ln(2)" : "5";
+    CHECK_FALSE(check(other).passed);
+  }
+  json other = document;
+  other["other_layers"][0]["key_weight"][3][0][0] = "1";
+  CHECK_FALSE(check(other).passed);
+  other = document;
+  other["other_layers"][0]["equal"] = false;
+  const FixtureReport report = check(other);
+  REQUIRE(report.failures.size() == 1);
+  CHECK(report.failures[0] == "the output of another layer is equal");
+}
+
 TEST_CASE("fixture: moved positions, tiles and gradients are computed, not believed") {
   // As far as positions go.
   json document = read_shipped("rotary-relative-position");
@@ -176,6 +196,14 @@ TEST_CASE("fixture: rotary embedding, splits, tiles and gradients that do not fi
   CHECK(refusal_in("rotary-relative-position", [](json& d) {
           d["rotary_embedding"]["rotations"] = json::array();
         }) == "fixture.rotation at rotary_embedding: rotations");
+  CHECK(refusal([](json& d) { d["other_layers"] = json::array(); }) ==
+        "fixture.missing_field at layer");
+  CHECK(refusal_in("layer-mean-pooled-weights-lose", [](json& d) {
+          d["other_layers"][0]["key_weight"][0].push_back({"1", "1"});
+        }) == "contract.shape_mismatch at other_layers: key_weight");
+  CHECK(refusal_in("layer-mean-pooled-weights-lose", [](json& d) {
+          d["layer"]["input"][0][1].push_back("1");
+        }) == "fixture.ragged at layer: input[0][1]");
   for (const json& splits : {json{0}, json{4}, json{2, 2}, json{3, 1}, json::array()}) {
     CAPTURE(splits.dump());
     CHECK(refusal_in("merge-two-parts", [&](json& d) { d["merged"][0]["splits"] = splits; }) ==

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from fixture_attention import attend
 from fixture_checks import (Difference, check_compare, check_expect, check_gradients, check_merged,
-                            check_pairs, check_permutation, check_pooled, check_position_shifts,
-                            check_segment, check_tiles)
+                            check_other_layers, check_pairs, check_permutation, check_pooled,
+                            check_position_shifts, check_segment, check_tiles)
 from fixture_document import check_fields, parse_json
 from fixture_numbers import FixtureError
 from fixture_operands import read_fixture
@@ -42,6 +42,8 @@ def check_positive(document, stem):
         check_pooled(document["pooled"], fixture, output)
     if "segment" in document:
         check_segment(document["segment"], fixture)
+    if "other_layers" in document:
+        check_other_layers(document["other_layers"], fixture, output)
     if "position_shifts" in document:
         check_position_shifts(document["position_shifts"], fixture, output, weights)
     # An empty row states NaN by policy; parts and tiles give it zero.
@@ -93,7 +95,7 @@ def expectation_paths(document):
 
     results = {"expect": None, "compare": ("changed_heads", "output"),
                "pooled": ("output", "lossless"), "segment": ("attainable", "weights"),
-               "merged": ("outputs", "shares"),
+               "merged": ("outputs", "shares"), "other_layers": ("output", "equal"),
                "gradients": ("grad_scaled_query", "grad_key", "grad_value")}
     for name, parts in results.items():
         for path in leaves(document.get(name, {}), [name]):

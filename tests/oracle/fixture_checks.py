@@ -3,6 +3,7 @@
 from fixture_attention import affine_weights, attend, permuted, pooled
 from fixture_document import (boolean, check_fields, expected, expected_logarithm, integer, number,
                               require, tensor, tensor_of)
+from fixture_layer import with_other_weights
 from fixture_numbers import canonical, canonical_log
 from fixture_operands import read_head_map
 from fixture_other_ways import gradients, merged_output, moved, online_output, part
@@ -166,3 +167,16 @@ def check_gradients(stated, fixture):
     for name, computed, shape, leaf in shapes:
         agree(computed, tensor_of(stated[name], shape, leaf, f"gradients.{name}"),
               f"gradients.{name}")
+
+
+def check_other_layers(entries, fixture, output):
+    require(fixture.layer_input, "fixture.missing_field", "layer", "there is none")
+    require(isinstance(entries, list) and entries, "fixture.field_type", "other_layers",
+            "expected a list")
+    for n, entry in enumerate(entries):
+        where = f"other_layers[{n}]"
+        check_fields(entry, {"key_weight", "value_weight", "output", "equal"}, (), where)
+        other, _, _ = attend(with_other_weights(fixture, entry, where))
+        stated = tensor_of(entry["output"], output_sizes(fixture), expected, f"{where}.output")
+        agree(other, stated, f"{where}.output")
+        agree(other == output, boolean(entry["equal"], f"{where}.equal"), f"{where}.equal")

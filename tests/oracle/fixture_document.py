@@ -11,12 +11,12 @@ from fixture_numbers import (FixtureError, parse_canonical, parse_canonical_log,
                              parse_rational)
 
 SCHEMA = "gqaverify.fixture/1"
-REQUIRED = {"schema", "name", "statement", "value", "expect"}
-SCORES = ("scaled_query", "strengths", "equal_scores")
+REQUIRED = {"schema", "name", "statement", "expect"}
+SCORES = ("scaled_query", "strengths", "equal_scores", "layer")
 OPTIONAL = {"source", "contract", "key", "score_shift", "bias", "sink", "attn_mask",
             "nonpad_kv_seqlen", "compare", "permutation", "equal_outputs", "unequal_outputs",
             "pooled", "segment", "rotary_embedding", "position_shifts", "merged",
-            "online_softmax_tile_sizes", "gradients", *SCORES}
+            "online_softmax_tile_sizes", "gradients", "value", "other_layers", *SCORES}
 CONTRACT_CHOICES = {"causal_alignment": ("bottom_right", "top_left", "onnx"),
                     "empty_row": ("zero", "nan")}
 HEAD_MAPS = ("contiguous", "interleaved")
@@ -41,6 +41,7 @@ class Fixture:
     lengths: list = None
     rotary: dict = None
     unrotated: tuple = None
+    layer_input: list = None
     contract: dict = field(default_factory=dict)
 
     @property

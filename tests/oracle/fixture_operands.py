@@ -5,6 +5,7 @@ import re
 from fixture_document import (CONTRACT_CHOICES, CONTRACT_FIELDS, HEAD_MAPS, OPTIONAL, REQUIRED,
                               SCHEMA, SCORES, Fixture, boolean, check_fields, integer, logarithm,
                               number, require, shape, strength, tensor, tensor_of)
+from fixture_layer import STATED_BY_A_LAYER, read_layer
 from fixture_rotary import read_rotary, rotated
 
 
@@ -20,7 +21,12 @@ def read_fixture(document, stem):
             "expected text")
     stated = [name for name in SCORES if name in document]
     require(stated, "fixture.missing_field", SCORES[0], f"one of {', '.join(SCORES)} is due")
-    require(len(stated) == 1, "fixture.scores_stated_twice", stated[-1], f"besides {stated[0]}")
+    require(len(stated) == 1 or "layer" in stated, "fixture.scores_stated_twice", stated[-1], f"besides {stated[0]}")
+    if "layer" in document:
+        for name in STATED_BY_A_LAYER:
+            require(name not in document, "fixture.scores_stated_twice", name, "beside a layer")
+    else:
+        require("value" in document, "fixture.missing_field", "value", "this field is required")
     require("key" in document or stated != ["scaled_query"], "fixture.missing_field", "key",
             "a scaled query needs keys")
     require("key" not in document or stated == ["scaled_query"], "fixture.unknown_field", "key",
@@ -67,9 +73,13 @@ def read_head_map(stated, query_heads, kv_heads, where):
 
 
 def read_operands(document, contract):
-    value = tensor(document["value"], 4, number, "value")
-    batches, kv_heads, keys, value_size = shape(value, 4)
     operands = {}
+    if "layer" in document:
+        operands["layer_input"], operands["scaled_query"], operands["key"], value = read_layer(
+            document["layer"])
+    else:
+        value = tensor(document["value"], 4, number, "value")
+    batches, kv_heads, keys, value_size = shape(value, 4)
     if "equal_scores" in document:
         stated = document["equal_scores"]
         check_fields(stated, {"query_heads", "queries"}, (), "equal_scores")
@@ -78,6 +88,8 @@ def read_operands(document, contract):
     elif "strengths" in document:
         operands["strengths"] = tensor(document["strengths"], 4, strength, "strengths")
         _, query_heads, queries, _ = shape(operands["strengths"], 4)
+    elif "layer" in document:
+        _, query_heads, queries, key_size = shape(operands["scaled_query"], 4)
     else:
         operands["scaled_query"] = tensor(document["scaled_query"], 4, logarithm, "scaled_query")
         _, query_heads, queries, key_size = shape(operands["scaled_query"], 4)

@@ -64,6 +64,19 @@ struct MergeExpectation {
   std::vector<Tensor<Rational>> shares;   ///< [B, Hq, T, 1]: exp(LSE of the part - LSE of all)
 };
 
+/// Keys [B, H, N, dk] and values [B, H, N, dv] of H heads, projected from a layer's input.
+struct ProjectedHistory {
+  Tensor<Rational> key;
+  Tensor<Rational> value;
+};
+
+/// The same input and queries on keys and values by other weights.
+struct LayerExpectation {
+  ProjectedHistory history;
+  ExpectedTensor output;
+  bool equal = false;  ///< to that of the fixture's own weights
+};
+
 /// Gradients of sum(grad_output * output).
 struct GradientExpectation {
   Tensor<Rational> grad_output;                       ///< [B, Hq, T, dv]
@@ -85,6 +98,8 @@ struct Fixture {
   std::string statement;
   Problem<GmpNumbers> problem;  ///< query and key with their rotary embedding
   std::optional<RotaryOperands> rotary;
+  std::optional<Tensor<Rational>>
+      layer_input;  ///< [B, N, D], of which query, key and value are made
   std::optional<ExpectedTensor> output;
   std::optional<Tensor<Rational>> weights;
   std::optional<std::vector<std::int64_t>> head_map;
@@ -95,6 +110,7 @@ struct Fixture {
   std::vector<HeadPair> unequal_outputs;
   std::optional<PoolingExpectation> pooled;
   std::vector<SegmentExpectation> segment;
+  std::vector<LayerExpectation> other_layers;
   std::vector<std::int64_t> position_shifts;  ///< added to all positions, they change nothing
   std::vector<MergeExpectation> merged;
   std::vector<std::int64_t> tile_sizes;  ///< of online softmax, which gives the same outputs

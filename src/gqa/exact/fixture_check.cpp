@@ -61,6 +61,7 @@ FixtureReport FixtureChecker::run() {
   check_pairs();
   check_pooling();
   check_segment();
+  for (const LayerExpectation& expected : fixture_.other_layers) check_other_layer(expected);
   check_position_shifts();
   for (const MergeExpectation& expected : fixture_.merged) check_merge(expected);
   check_online_softmax();

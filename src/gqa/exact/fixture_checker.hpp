@@ -44,7 +44,8 @@ class FixtureChecker {
   void check_pooling();
   void check_segment();
 
-  // The same result by other ways: fixture_rotary.cpp, fixture_merges.cpp.
+  // The same result by other ways: fixture_layer.cpp, fixture_rotary.cpp, fixture_merges.cpp.
+  void check_other_layer(const LayerExpectation& expected);
   void check_position_shifts();
   void check_merge(const MergeExpectation& expected);
   void check_online_softmax();

@@ -1,4 +1,4 @@
-// Reads what a fixture says of moved positions, merged parts, tiles and gradients.
+// Reads what a fixture says of other layers, moved positions, merged parts, tiles and gradients.
 #include <fmt/format.h>
 
 #include <optional>
@@ -105,7 +105,7 @@ void read_gradients(const json& document, const Dimensions& d, Fixture& fixture)
   gradients.grad_output =
       number_field(stated, "grad_output", where, {d.batch, d.q_heads, d.queries, d.value_size});
   gradients.grad_value = number_field(stated, "grad_value", where, fixture.problem.value.shape());
-  if (document.contains("scaled_query")) {
+  if (document.contains("scaled_query") || fixture.layer_input) {
     gradients.grad_scaled_query =
         number_field(stated, "grad_scaled_query", where, fixture.problem.query.shape());
     const std::string place = where + ": grad_key";
@@ -123,6 +123,7 @@ void read_gradients(const json& document, const Dimensions& d, Fixture& fixture)
 
 void read_other_ways(const json& document, Fixture& fixture) {
   const Dimensions d = dimensions_of(fixture.problem);
+  read_other_layers(document, fixture);
   read_position_shifts(document, fixture);
   read_merges(document, d, fixture);
   read_gradients(document, d, fixture);

@@ -36,7 +36,9 @@ const std::set<std::string> known_fields{"schema",
                                          "position_shifts",
                                          "merged",
                                          "online_softmax_tile_sizes",
-                                         "gradients"};
+                                         "gradients",
+                                         "layer",
+                                         "other_layers"};
 
 Rational exact_strength(const json& value, const std::string& where) {
   Rational strength = exact_number(value, where);
@@ -59,8 +61,9 @@ void read_scores(const json& document, Problem<GmpNumbers>& problem) {
   const bool equal = document.contains("equal_scores");
   const int ways = (by_query ? 1 : 0) + (by_strengths ? 1 : 0) + (equal ? 1 : 0);
   if (ways == 0) {
-    throw InputError("fixture.missing_field", "scaled_query",
-                     "state the scores by scaled_query and key, strengths, or equal_scores");
+    throw InputError(
+        "fixture.missing_field", "scaled_query",
+        "state the scores by scaled_query and key, strengths, equal_scores, or a layer");
   }
   if (ways > 1 || (!by_query && document.contains("key"))) {
     throw InputError("fixture.scores_stated_twice", "scaled_query",
@@ -130,8 +133,12 @@ Fixture read_fixture(const json& document) {
   if (document.contains("contract")) {
     read_contract(document["contract"], fixture.problem.contract, "contract");
   }
-  fixture.problem.value = number_tensor(document, "value");
-  read_scores(document, fixture.problem);
+  if (document.contains("layer")) {
+    read_layer(document, fixture);
+  } else {
+    fixture.problem.value = number_tensor(document, "value");
+    read_scores(document, fixture.problem);
+  }
   read_rotary_embedding(document, fixture);
   read_optional_operands(document, fixture.problem);
   if (!expected_error(document)) {

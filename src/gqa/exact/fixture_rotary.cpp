@@ -83,7 +83,7 @@ void apply(const RotaryOperands& rotary, std::int64_t shift, Problem<GmpNumbers>
 void read_rotary_embedding(const json& document, Fixture& fixture) {
   if (!document.contains(rotary_field)) return;
   Problem<GmpNumbers>& problem = fixture.problem;
-  if (!document.contains("scaled_query")) {
+  if (!document.contains("scaled_query") && !fixture.layer_input) {
     throw InputError("fixture.missing_field", "scaled_query",
                      "rotary_embedding turns a query and a key, which are not stated");
   }
@@ -109,6 +109,10 @@ void read_rotary_embedding(const json& document, Fixture& fixture) {
   rotary.key = problem.key;
   apply(rotary, 0, problem);
   fixture.rotary = std::move(rotary);
+}
+
+Tensor<Rational> rotated_keys(const RotaryOperands& rotary, Tensor<Rational> keys) {
+  return rotated(std::move(keys), rotary, rotary.key_position_ids, 0);
 }
 
 void FixtureChecker::check_position_shifts() {
