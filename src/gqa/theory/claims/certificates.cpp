@@ -124,27 +124,24 @@ Certificate pooling_loss(const std::vector<Matrix>& keys, const std::vector<Matr
   return c;
 }
 
-Certificate byte_ledger(const CacheSize& cache) {
-  Certificate c = new_certificate("byte_ledger");
-  c["layers"] = Certificate::array({{{"count", cache.layers}, {"window", nullptr}}});
-  c["batch"] = cache.batch;
-  c["positions"] = cache.positions;
-  c["page_size"] = 1;
-  c["kv_num_heads"] = cache.kv_heads;
-  c["key_size"] = cache.head_size;
-  c["value_size"] = cache.head_size;
-  c["key_block"] = {cache.element_bytes, 1};
-  c["value_block"] = {cache.element_bytes, 1};
-  c["bytes_per_position"] = cache.bytes_per_position().get_str();
-  c["bytes"] = cache.bytes().get_str();
-  return c;
+CacheModel CacheSize::model() const {
+  CacheModel model;
+  model.q_num_heads = model.kv_num_heads = kv_heads;
+  model.key_size = model.value_size = head_size;
+  model.layers = {{.count = layers, .window = std::nullopt}};
+  model.key_format.block_bytes = model.value_format.block_bytes = element_bytes;
+  return model;
+}
+
+CacheUse CacheSize::use() const {
+  return {.batch = batch, .positions = positions};
 }
 
 void require_bytes(Argument& argument, const CacheSize& cache, const mpz_class& bytes) {
   argument.require(cache.bytes() == bytes, "Hkv = {}, S = {}, B = {}: {} bytes in {} layers",
                    cache.kv_heads, cache.positions, cache.batch, cache.bytes().get_str(),
                    cache.layers);
-  argument.attach(byte_ledger(cache));
+  argument.attach(certificate_of(cache.model(), cache.use()));
 }
 
 }  // namespace gqa::claim_certificates

@@ -6,6 +6,7 @@
 
 #include "gqa/theory/claim.hpp"
 #include "gqa/theory/claims/instances.hpp"
+#include "gqa/theory/ledger.hpp"
 
 namespace gqa::claim_certificates {
 
@@ -43,15 +44,14 @@ Certificate pooling_loss(const std::vector<Matrix>& keys, const std::vector<Matr
 /// Two polynomials that are one: products and sums of variables and integers.
 Certificate polynomial_identity(const std::string& left, const std::string& right);
 
-/// A KV cache of layers that keep every position.
+/// A KV cache of layers that keep every position, in plain elements.
 struct CacheSize {
   long layers, batch, positions, kv_heads, head_size, element_bytes;
-  mpz_class bytes_per_position() const {
-    return mpz_class(layers) * 2 * kv_heads * head_size * element_bytes;
-  }
-  mpz_class bytes() const { return bytes_per_position() * batch * positions; }
+  mpz_class bytes_per_position() const { return gqa::bytes_per_position(model()); }
+  mpz_class bytes() const { return cache_bytes(model(), use()); }
+  CacheModel model() const;
+  CacheUse use() const;
 };
-Certificate byte_ledger(const CacheSize& cache);
 /// The step that the cache takes so many bytes, with its certificate.
 void require_bytes(Argument& argument, const CacheSize& cache, const mpz_class& bytes);
 
