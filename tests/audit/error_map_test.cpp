@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "audit/gradient_support.hpp"
 #include "filter_problems.hpp"
 #include "gqa/audit/audit.hpp"
 #include "gqa/audit/tally_record.hpp"
@@ -54,6 +55,25 @@ AttentionProblem random_problem(std::uint64_t seed) {
 
 std::string refusal(const json& record) {
   return test::refusal_of([&] { read_tally(record, empty_tally()); });
+}
+
+// The map says what the tally says, by place; `heads`: of one batch entry.
+void check_map(const AuditTally& tally, std::int64_t heads) {
+  const ErrorMap& map = tally.error_map;
+  REQUIRE(map.is_kept());
+  std::int64_t measured = 0;
+  for (const std::int64_t count : map.histogram) measured += count;
+  CHECK(measured == tally.measured);
+  std::int64_t violations = 0;
+  for (const std::int64_t count : map.violations) violations += count;
+  CHECK(violations == tally.violations);
+  const double largest = *std::ranges::max_element(map.largest);
+  CHECK(std::max(largest, 0.0) == tally.max_ulp_error.upper);
+  for (const WorstElement& worst : tally.worst) {
+    const std::size_t cell = map.cell(worst.index[0] * heads + worst.index[1], worst.index[2]);
+    CHECK(map.largest[cell] >= worst.ulp_error.upper);
+    if (worst.within.certainly_not()) CHECK(map.violations[cell] > 0);
+  }
 }
 
 }  // namespace
@@ -174,22 +194,40 @@ TEST_CASE("error map: an audit maps every element, with the filter and without")
       CAPTURE(use_filter);
       options.use_filter = use_filter;
       const AuditTally tally = audit(problem, options).tally;
-      const ErrorMap& map = tally.error_map;
-      CHECK(map.rows == problem.dimensions.queries);
-      std::int64_t measured = 0;
-      for (const std::int64_t count : map.histogram) measured += count;
-      CHECK(measured == tally.measured);
-      std::int64_t violations = 0;
-      for (const std::int64_t count : map.violations) violations += count;
-      CHECK(violations == tally.violations);
-      const double largest = *std::ranges::max_element(map.largest);
-      CHECK(std::max(largest, 0.0) == tally.max_ulp_error.upper);
-      for (const WorstElement& worst : tally.worst) {
-        const auto head = worst.index[0] * problem.dimensions.q_heads + worst.index[1];
-        const std::size_t cell = map.cell(head, worst.index[2]);
-        CHECK(map.largest[cell] >= worst.ulp_error.upper);
-        if (worst.within.certainly_not()) CHECK(map.violations[cell] > 0);
+      CHECK(tally.error_map.rows == problem.dimensions.queries);
+      check_map(tally, problem.dimensions.q_heads);
+    }
+  }
+}
+
+TEST_CASE("error map: of gradients, by KV head and key where they are the history's") {
+  std::int64_t violations = 0;
+  for (const std::uint64_t seed : test::seeds(15)) {
+    CAPTURE(seed);
+    gqa_test::Random random(static_cast<unsigned>(seed));
+    const gqa_test::RandomProblem drawn(random);
+    ProblemTensors tensors = drawn.tensors;
+    tensors.grad_output =
+        test::drawn_grad_output(random, tensors, gqa_test::Draw::normal, ElementType::binary32);
+    test::record_gradients(tensors, drawn.contract, ElementType::binary32);
+    for (const bool use_filter : {true, false}) {
+      AuditOptions options;
+      options.tolerance = AbsoluteRelativeTolerance{};  // what is not exact violates it
+      options.use_filter = use_filter;
+      CHECK_FALSE(test::audit_gradient(tensors, drawn.contract, GradientKind::key, options)
+                      .tally.error_map.is_kept());
+      options.map_errors = true;
+      for (const GradientKind kind : gradient_kinds) {
+        CAPTURE(name(kind));
+        const AuditTally tally = test::audit_gradient(tensors, drawn.contract, kind, options).tally;
+        const auto& shape = kind == GradientKind::query ? tensors.query->shape
+                            : kind == GradientKind::key ? tensors.grad_key->shape
+                                                        : tensors.grad_value->shape;
+        check_map(tally, static_cast<std::int64_t>(tally.head_violations.size()) /
+                             (shape.size() == 4 ? shape[0] : 1));
+        violations += tally.violations;
       }
     }
   }
+  CHECK(violations > 0);
 }

@@ -6,6 +6,7 @@ import xml.etree.ElementTree
 
 import safetensors_file
 from command_line import BAD_INPUT, HOLDS, WRONG, CommandLine, program
+from html_page import Page, faults_of
 
 
 def attention_gradients(q, k, v, g, scale):
@@ -100,6 +101,20 @@ class Gradients(CommandLine):
         self.assertIn("grad_query: 48 elements", out)
         self.assertIn("grad_value: pass, 20 elements", out)
         self.assertIn("gradients are judged by the worst case of the model alone", out)
+
+    def test_the_page_maps_the_errors_of_every_gradient(self):
+        path = self.recording(grad_key=flat(self.dk[0]))
+        html = self.folder / "page.html"
+        self.run_program("audit", path, "--html", html, status=WRONG)
+        page = Page(html.read_text(encoding="utf-8"))
+        self.assertEqual(faults_of(page), [])
+        text = page.text()
+        for name in ("grad_query", "grad_key", "grad_value"):
+            self.assertIn(f"Errors of {name}", text)
+        self.assertEqual(text.count("query heads down (b: batch entry, h: head), query rows across"), 1)
+        self.assertEqual(text.count("KV heads down (b: batch entry, h: head), keys across"), 2)
+        self.assertEqual(text.count("Histogram of certified errors in ulp"), 3)
+        self.assertEqual(text.count("The worst elements: batch entry, KV head, key, column"), 1)
 
     def test_gradients_that_are_not_summed_are_named(self):
         for head in (0, self.HEADS - 1):

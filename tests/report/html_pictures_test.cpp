@@ -27,7 +27,7 @@ TEST_CASE("heat map: one cell for each head and row, violations marked by a line
   map.add_error(0, 1, 0);
   map.add_error(1, 2, 1000);
   map.add_violation(1, 2);
-  const std::string picture = heat_map_picture("m", map, 2).str();
+  const std::string picture = heat_map_picture("m", map, {2}).str();
   CHECK(contains(picture, "<title>b0 h0, row 0: 0.5 ulp</title>"));
   CHECK(contains(picture, "<title>b0 h0, row 1: 0 ulp</title>"));
   CHECK(contains(picture, ", 1 violation</title>"));
@@ -36,20 +36,20 @@ TEST_CASE("heat map: one cell for each head and row, violations marked by a line
   // One in the picture, one in the legend.
   CHECK(count(picture, "class=\"violation\"") == 2);
   CHECK(contains(picture, "not measured"));
-  CHECK(heat_map_picture("m", ErrorMap(), 2).is_empty());
+  CHECK(heat_map_picture("m", ErrorMap(), {2}).is_empty());
 }
 
 TEST_CASE("heat map: an element that is no number leaves a cell without one, but marked") {
   ErrorMap map(1, 1);
   map.add_violation(0, 0);
-  CHECK(contains(heat_map_picture("m", map, 1).str(), "row 0: no number, 1 violation"));
+  CHECK(contains(heat_map_picture("m", map, {1}).str(), "row 0: no number, 1 violation"));
 }
 
 TEST_CASE("heat map: long rows come in blocks, and each part enlarged") {
   ErrorMap map(1, 300);
   map.add_error(0, 299, 7);
   map.add_error(0, 0, 1);
-  const std::string picture = heat_map_picture("m", map, 1).str();
+  const std::string picture = heat_map_picture("m", map, {1}).str();
   CHECK(contains(picture, "query rows across, 5 to a cell."));
   CHECK(contains(picture, "Rows 0 to 63, by row: at most 1 ulp"));
   CHECK(contains(picture, "Rows 256 to 299, by row: at most 7 ulp"));
@@ -60,7 +60,7 @@ TEST_CASE("heat map: long rows come in blocks, and each part enlarged") {
 TEST_CASE("heat map: very many heads and rows still give a small page") {
   ErrorMap map(4096, 100'000);
   for (std::int64_t head = 0; head < 4096; ++head) map.add_error(head, head * 20, 3);
-  CHECK(heat_map_picture("m", map, 64).str().size() < 400'000);
+  CHECK(heat_map_picture("m", map, {64}).str().size() < 400'000);
 }
 
 TEST_CASE("histogram: every element is in a bar, and both bounds of a model are drawn") {

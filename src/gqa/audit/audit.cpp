@@ -103,7 +103,10 @@ BlockJob start_job(const std::string& output, AuditTally empty, const AuditOptio
                      ? fmt::format("{} rows, seed {}", options.sample->rows, options.sample->seed)
                      : "none"});
   // What is not asked for is not named: journals from before stay good.
-  if (options.map_errors) identity.push_back({"error map", "kept"});
+  if (options.map_errors) {
+    identity.push_back({"error map", "kept"});
+    empty.keep_error_map();
+  }
   return {output, std::move(identity), 0, std::move(empty), {}, {}};
 }
 
@@ -119,9 +122,7 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& options) 
   if (element_count(problem.output->shape(), "output") == 0) {
     throw InputError("audit.nothing_to_audit", "output", "has no element");
   }
-  AuditTally empty = empty_tally(d);
-  if (options.map_errors) empty.error_map = ErrorMap(d.batch * d.q_heads, d.queries);
-  BlockJob job = start_job("output", std::move(empty), options);
+  BlockJob job = start_job("output", empty_tally(d), options);
   job.progress = options.progress;
   if (options.use_filter) {
     work_on_tiles(job, problem, options);

@@ -26,7 +26,7 @@ struct AuditOptions {
   long largest_precision = 8192;  ///< bits beyond which an element stays undecided
   /// Only a random choice of rows, the same ones of every output that has rows; nullopt: all.
   std::optional<RowSample> sample;
-  /// Keep an ErrorMap of `output`.
+  /// Keep an ErrorMap of every output but the caches, which are copies.
   bool map_errors = false;
   /// Where the blocks of rows are worked on, such as a JournalRunner; null: run_here.
   BlockRunner* runner = nullptr;

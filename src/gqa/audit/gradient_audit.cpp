@@ -124,7 +124,9 @@ std::string GradientAudit::describe_violations(GradientKind kind, const AuditTal
 
 AuditTally GradientAudit::empty_tally(GradientKind kind) const {
   const Shape& shape = recorded_.of(kind)->shape();
-  return {shape[0], shape[1], shape[2], shape[3]};
+  AuditTally tally(shape[0], shape[1], shape[2], shape[3]);
+  if (options_.map_errors) tally.keep_error_map();
+  return tally;
 }
 
 // All kinds come out of one pass, so that those whose turn is still to come are kept.

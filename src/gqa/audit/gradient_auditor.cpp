@@ -171,6 +171,7 @@ class HistoryAuditor {
     const WorstElement worst =
         measured_element(at, value, centre, radius, error, in_ulps(error, ulp), answer);
     tally.add_errors(worst.absolute_error, worst.ulp_error, std::abs(value - centre) / ulp.upper);
+    tally.error_map.add_error(tally_place(kind, at), at[2], worst.ulp_error.upper);
     if (answer.certainly_not()) {
       tally.add_violation(tally_place(kind, at), at[2], at[3]);
       ++tally.proved_violations;

@@ -36,6 +36,11 @@ void AuditTally::add_worst(const WorstElement& element) {
   if (worst.size() > worst_kept) worst.pop_back();
 }
 
+void AuditTally::keep_error_map() {
+  error_map = ErrorMap(static_cast<std::int64_t>(head_violations.size()),
+                       static_cast<std::int64_t>(row_violations.size()));
+}
+
 void AuditTally::add_violation(std::int64_t batch_head, std::int64_t row, std::int64_t column) {
   ++violations;
   ++head_violations[static_cast<std::size_t>(batch_head)];

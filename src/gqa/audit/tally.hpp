@@ -96,6 +96,8 @@ struct AuditTally {
   void add_violation(std::int64_t batch_head, std::int64_t row, std::int64_t column);
   void merge(const AuditTally& other);
   double mean_ulp() const;
+  /// From here on `error_map` keeps what is added, by head and row.
+  void keep_error_map();
 
  private:
   // Adds non-negative units to the sum of ulp errors.

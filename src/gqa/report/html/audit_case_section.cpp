@@ -66,6 +66,13 @@ Markup figures(const AuditCase& entry) {
   return definitions(pairs);
 }
 
+HeatAxes axes_of(const AuditCase& entry, const std::string& output) {
+  if (output == "grad_key" || output == "grad_value") {
+    return {entry.dimensions.kv_heads, "KV head", "key", "key"};
+  }
+  return {.heads = entry.dimensions.q_heads};
+}
+
 const ElementBounds* bounds_at(const AuditCase& entry, const WorstElement& worst) {
   if (!entry.pictures) return nullptr;
   const auto& bounds = entry.pictures->bounds;
@@ -85,25 +92,31 @@ std::string range_text(const Bounds& range) {
   return lower == upper ? lower : fmt::format("{} to {}", lower, upper);
 }
 
-Markup worst_table(const AuditCase& entry) {
-  const AuditTally& tally = entry.result->tally;
+// `has_bounds`: the case's bounds are those of this output.
+Markup worst_table(const AuditCase& entry, const AuditTally& tally, const HeatAxes& axes,
+                   bool has_bounds) {
   if (tally.worst.empty()) return {};
-  const bool is_model = std::holds_alternative<ModelTolerance>(entry.tolerance);
+  const bool is_model = has_bounds && std::holds_alternative<ModelTolerance>(entry.tolerance);
   std::vector<Column> columns{{"Element [b, h, i, c]"},
                               {"Output", ColumnKind::number},
                               {"Exact value", ColumnKind::number},
-                              {"Error, ulp", ColumnKind::number},
-                              {is_model ? "Likely, ulp" : "Allowed, ulp", ColumnKind::number}};
+                              {"Error, ulp", ColumnKind::number}};
+  if (has_bounds) {
+    columns.push_back({is_model ? "Likely, ulp" : "Allowed, ulp", ColumnKind::number});
+  }
   if (is_model) columns.push_back({"At worst, ulp", ColumnKind::number});
   columns.push_back({"Within"});
-  Table table("The worst elements: batch entry, query head, query row, column", columns);
+  Table table(fmt::format("The worst elements: batch entry, {}, {}, column", axes.head, axes.row),
+              columns);
   for (const WorstElement& worst : tally.worst) {
-    const ElementBounds* bounds = bounds_at(entry, worst);
+    const ElementBounds* bounds = has_bounds ? bounds_at(entry, worst) : nullptr;
     const bool measured = worst.ulp_error.upper > 0 || worst.within.certainly();
     std::vector<Markup> cells{index_markup(worst), text(precise(worst.output)),
                               text(range_text(worst.reference)),
-                              text(measured ? figure(worst.ulp_error.upper) : "\u2013"),
-                              text(bounds != nullptr ? figure(bounds->allowed) : "\u2013")};
+                              text(measured ? figure(worst.ulp_error.upper) : "\u2013")};
+    if (has_bounds) {
+      cells.push_back(text(bounds != nullptr ? figure(bounds->allowed) : "\u2013"));
+    }
     if (is_model) {
       cells.push_back(text(bounds != nullptr && bounds->worst ? figure(*bounds->worst) : "\u2013"));
     }
@@ -132,6 +145,26 @@ Markup outputs_table(const AuditCase& entry) {
   return heading(3, "Outputs") + table.markup();
 }
 
+// Where the errors of the other outputs lie; those of the first have a section of their own.
+Markup other_maps(const std::string& id, const AuditCase& entry, bool with_parts) {
+  Markup content;
+  for (std::size_t k = 1; k < entry.outputs.size(); ++k) {
+    const OutputAudit& output = entry.outputs[k];
+    const AuditTally& tally = output.result.tally;
+    if (!tally.error_map.is_kept()) continue;
+    const std::string part = fmt::format("{}-output{}", id, k);
+    content += heading(4, "Errors of " + output.name);
+    content +=
+        heat_map_picture(part + "-map", tally.error_map, axes_of(entry, output.name), with_parts);
+    content += histogram_picture(part + "-histogram", tally.error_map, entry.tolerance, {},
+                                 tally.elements);
+    if (output.result.verdict != Verdict::pass) {
+      content += worst_table(entry, tally, axes_of(entry, output.name), false);
+    }
+  }
+  return content;
+}
+
 Markup pictures_of(const std::string& id, const AuditCase& entry) {
   if (!entry.pictures) return {};
   const AuditPictures& pictures = *entry.pictures;
@@ -152,11 +185,13 @@ Markup errors_of(const std::string& id, const AuditCase& entry, bool with_parts)
   const std::span<const ElementBounds> bounds =
       entry.pictures ? std::span<const ElementBounds>(entry.pictures->bounds)
                      : std::span<const ElementBounds>();
-  return heading(3, "Errors") + figures(entry) +
-         heat_map_picture(id + "-map", tally.error_map, entry.dimensions.q_heads, with_parts) +
+  const std::string first = entry.outputs.empty() ? "output" : entry.outputs[0].name;
+  const HeatAxes axes = axes_of(entry, first);
+  return heading(3, entry.outputs.size() > 1 ? "Errors of " + first : "Errors") + figures(entry) +
+         heat_map_picture(id + "-map", tally.error_map, axes, with_parts) +
          histogram_picture(id + "-histogram", tally.error_map, entry.tolerance, bounds,
                            tally.elements) +
-         worst_table(entry);
+         worst_table(entry, tally, axes, first == "output") + other_maps(id, entry, with_parts);
 }
 
 }  // namespace

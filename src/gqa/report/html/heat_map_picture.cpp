@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <string_view>
 
 #include "gqa/report/html/heat_grid.hpp"
 #include "gqa/report/html/number_text.hpp"
@@ -21,9 +23,14 @@ std::string end_text(double end) {
   return "\u2264 " + power_of_two(std::ilogb(end));
 }
 
-std::string range_text(std::int64_t first, std::int64_t count, const char* one, const char* many) {
+std::string range_text(std::int64_t first, std::int64_t count, std::string_view one) {
   return count == 1 ? fmt::format("{} {}", one, first)
-                    : fmt::format("{} {} to {}", many, first, first + count - 1);
+                    : fmt::format("{}s {} to {}", one, first, first + count - 1);
+}
+
+std::string capitalised(std::string text) {
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
 }
 
 // "b1 h3", of blocks their first.
@@ -78,8 +85,8 @@ class Corners {
 // The cells of a grid: with texts to hover for where they are few, by shade where they are many.
 class CellWriter {
  public:
-  CellWriter(const HeatGrid& grid, const Frame& frame, const HeatScale& scale, std::int64_t q_heads)
-      : grid_(grid), frame_(frame), scale_(scale), q_heads_(q_heads) {}
+  CellWriter(const HeatGrid& grid, const Frame& frame, const HeatScale& scale, const HeatAxes& axes)
+      : grid_(grid), frame_(frame), scale_(scale), axes_(axes) {}
 
   Markup write() {
     for (std::int64_t l = 0; l < grid_.lines; ++l) {
@@ -117,15 +124,15 @@ class CellWriter {
     const std::int64_t rows = std::min(grid_.rows_per_column, grid_.first_row + grid_.rows - row);
     const double error = grid_.largest[i];
     return fmt::format(
-        "{}, {}: {}{}", head_label(l * grid_.heads_per_line, q_heads_, grid_.heads_per_line > 1),
-        range_text(row, rows, "row", "rows"), error >= 0 ? figure(error) + " ulp" : "no number",
+        "{}, {}: {}{}", head_label(l * grid_.heads_per_line, axes_.heads, grid_.heads_per_line > 1),
+        range_text(row, rows, axes_.unit), error >= 0 ? figure(error) + " ulp" : "no number",
         grid_.violations[i] > 0 ? ", " + counted(grid_.violations[i], "violation") : "");
   }
 
   const HeatGrid& grid_;
   const Frame& frame_;
   const HeatScale& scale_;
-  std::int64_t q_heads_;
+  const HeatAxes& axes_;
   std::vector<Cells> of_shade_{HeatScale::shades};
   Cells not_audited_;
   Markup content_;
@@ -155,7 +162,7 @@ Markup legend(const HeatScale& scale, double y, bool violated, bool gaps, double
 }
 
 Drawing drawing_of(const std::string& id, const HeatGrid& grid, const HeatScale& scale,
-                   std::int64_t q_heads) {
+                   const HeatAxes& of) {
   Frame frame;
   frame.cell_width =
       std::clamp(760.0 / static_cast<double>(std::max<std::int64_t>(1, grid.columns)), 9.0, 30.0);
@@ -164,56 +171,58 @@ Drawing drawing_of(const std::string& id, const HeatGrid& grid, const HeatScale&
   Drawing drawing;
   drawing.id = id;
   drawing.title = fmt::format("Largest certified error in ulp, by head and {}",
-                              range_text(grid.first_row, grid.rows, "query row", "query rows"));
+                              range_text(grid.first_row, grid.rows, of.row));
   drawing.description = fmt::format(
-      "A grid of {} by {}: heads down, query rows across{}. The largest error is {} ulp; {} of {} "
-      "cells hold violations.",
-      grid.lines, grid.columns,
+      "A grid of {} by {}: {}s down, {}s across{}. The largest error is {} ulp; {} of {} cells "
+      "hold "
+      "violations.",
+      grid.lines, grid.columns, of.head, of.row,
       grid.rows_per_column > 1 ? fmt::format(" in blocks of {}", grid.rows_per_column) : "",
       figure(summary.largest), summary.violated, grid.largest.size());
   drawing.width =
       std::max(frame.left + static_cast<double>(grid.columns) * frame.cell_width + 16, 300.0);
   const double bottom = frame.top + static_cast<double>(grid.lines) * frame.cell_height;
   drawing.height = bottom + 36;
-  drawing.content = axes(grid, frame, q_heads) + CellWriter(grid, frame, scale, q_heads).write() +
+  drawing.content = axes(grid, frame, of.heads) + CellWriter(grid, frame, scale, of).write() +
                     legend(scale, bottom + 14, summary.violated > 0, summary.gaps, drawing.width);
   return drawing;
 }
 
 // The blocks behind a coarse picture, some at a time.
 Markup enlargements(const std::string& id, const ErrorMap& map, const HeatScale& scale,
-                    std::int64_t q_heads) {
+                    const HeatAxes& of) {
   Markup content;
   for (std::int64_t begin = 0; begin < map.row_cells(); begin += most_columns) {
     const std::int64_t end = std::min(map.row_cells(), begin + most_columns);
     const HeatGrid grid = heat_grid(map, begin, end, 1);
     const HeatSummary summary = summary_of(grid);
     const std::string part = fmt::format("{}-zoom{}", id, begin / most_columns);
-    content += foldable(
-        part,
-        text(fmt::format("{}, by {}: at most {} ulp{}",
-                         range_text(grid.first_row, grid.rows, "Row", "Rows"),
-                         grid.rows_per_column == 1 ? "row" : counted(grid.rows_per_column, "row"),
-                         figure(summary.largest), summary.violated > 0 ? ", violations" : "")),
-        figure_of(drawing_of(part + "-picture", grid, scale, q_heads), {}));
+    content +=
+        foldable(part,
+                 text(fmt::format(
+                     "{}, by {}: at most {} ulp{}",
+                     capitalised(range_text(grid.first_row, grid.rows, of.unit)),
+                     grid.rows_per_column == 1 ? of.unit : counted(grid.rows_per_column, of.unit),
+                     figure(summary.largest), summary.violated > 0 ? ", violations" : "")),
+                 figure_of(drawing_of(part + "-picture", grid, scale, of), {}));
   }
   return content;
 }
 
 }  // namespace
 
-Markup heat_map_picture(const std::string& id, const ErrorMap& map, std::int64_t q_heads,
+Markup heat_map_picture(const std::string& id, const ErrorMap& map, const HeatAxes& axes,
                         bool with_parts) {
-  if (!map.is_kept() || q_heads <= 0) return {};
+  if (!map.is_kept() || axes.heads <= 0) return {};
   const HeatScale scale(map);
   const std::int64_t step = (map.row_cells() + most_columns - 1) / most_columns;
   const HeatGrid grid = heat_grid(map, 0, map.row_cells(), step);
   Markup caption = text(fmt::format(
-      "Largest certified error in ulp: query heads down (b: batch entry, h: head), query rows "
-      "across{}.",
+      "Largest certified error in ulp: {}s down (b: batch entry, h: head), {}s across{}.",
+      axes.head, axes.row,
       grid.rows_per_column > 1 ? fmt::format(", {} to a cell", grid.rows_per_column) : ""));
-  Markup content = figure_of(drawing_of(id, grid, scale, q_heads), caption);
-  if (step > 1 && with_parts) content += enlargements(id, map, scale, q_heads);
+  Markup content = figure_of(drawing_of(id, grid, scale, axes), caption);
+  if (step > 1 && with_parts) content += enlargements(id, map, scale, axes);
   return content;
 }
 

@@ -14,9 +14,17 @@
 
 namespace gqa::html {
 
+/// What the axes of a heat map are.
+struct HeatAxes {
+  std::int64_t heads = 0;  ///< of one batch entry
+  const char* head = "query head";
+  const char* row = "query row";  ///< in full
+  const char* unit = "row";       ///< in short
+};
+
 /// The largest certified error of each head and row, in blocks where there are many; with parts,
-/// the blocks themselves are enlarged behind. `q_heads`: Hq. Empty if the map keeps nothing.
-Markup heat_map_picture(const std::string& id, const ErrorMap& map, std::int64_t q_heads,
+/// the blocks themselves are enlarged behind. Empty if the map keeps nothing.
+Markup heat_map_picture(const std::string& id, const ErrorMap& map, const HeatAxes& axes,
                         bool with_parts = true);
 
 /// How many elements have which error, with what the tolerance allows.
