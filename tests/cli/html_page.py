@@ -25,6 +25,14 @@ class Page:
     def sections(self):
         return {element.get("id"): self.text(element) for element in self.all("section")}
 
+    def rows_below(self, caption):
+        """Rows of the first table whose caption begins so, a list of texts each, without the head."""
+        for table in self.all("table"):
+            if self.text(table[0]).startswith(caption):
+                rows = [[self.text(cell).strip() for cell in row] for row in table.iter("tr")]
+                return rows[1:]
+        raise AssertionError(f"no table {caption}")
+
     def verdict(self):
         return self.text(next(e for e in self.all("p") if e.get("class") == "verdict")).lstrip("✓✗?!")
 

@@ -114,7 +114,11 @@ class Gradients(CommandLine):
         self.assertEqual(text.count("query heads down (b: batch entry, h: head), query rows across"), 1)
         self.assertEqual(text.count("KV heads down (b: batch entry, h: head), keys across"), 2)
         self.assertEqual(text.count("Histogram of certified errors in ulp"), 3)
+        # The worst elements of the gradient that fails, and none of the one that passes.
         self.assertEqual(text.count("The worst elements: batch entry, KV head, key, column"), 1)
+        after = text.split("Errors of grad_key")[1].split("Errors of grad_value")
+        self.assertIn("The worst elements", after[0])
+        self.assertNotIn("The worst elements", after[1])
 
     def test_gradients_that_are_not_summed_are_named(self):
         for head in (0, self.HEADS - 1):

@@ -80,6 +80,11 @@ class AuditPage(HtmlTest):
         self.assertIn("Declared", titles)
         self.assertIn("Likely bound: ", text)
         self.assertIn("worst-case bound", text)
+        got = self.run_json("audit", self.folder / "kernel.safetensors", status=HOLDS)["cases"][0]
+        pairs = len(got["diagnosis"]["inseparable"])
+        self.assertGreater(pairs, 1)
+        self.assertIn(f"These inputs cannot tell apart {pairs} pairs", text)
+        self.assertEqual({row[-1].lstrip("✓✗? ") for row in page.rows_below("The worst elements")}, {"yes"})
 
     def test_a_tiled_head_map_is_named_and_drawn_beside_the_declared_one(self):
         page = self.page("audit", self.recording(kv_head=lambda h: h % 2), status=WRONG)
@@ -90,6 +95,13 @@ class AuditPage(HtmlTest):
         got = self.run_json("audit", self.folder / "kernel.safetensors", status=WRONG)["cases"][0]
         self.assertIn(f"{got['violations']} of {got['elements']} elements violate the tolerance.", page.text())
         self.assertIn("query heads 1, 2 read another KV head than declared", page.text())
+        formulas = [f for e in got["diagnosis"]["explanations"] for f in e["formulas"]]
+        self.assertGreater(len(formulas), 0)
+        for formula in formulas:
+            self.assertIn(formula, page.text())
+        for element, row in zip(got["worst"], page.rows_below("The worst elements")):
+            self.assertEqual(row[0], str(element["index"]))
+            self.assertEqual(row[-1].lstrip("✓✗? "), "no")
 
     def test_keys_that_should_not_be_seen_are_marked(self):
         path = self.folder / "kernel.safetensors"

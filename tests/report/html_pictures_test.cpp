@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <limits>
 
@@ -17,6 +18,20 @@ std::int64_t count(const std::string& text, const std::string& part) {
   std::int64_t n = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
   return n;
+}
+
+// The tag that ends before `mark`, from its "<" on.
+std::string tag_before(const std::string& text, const std::string& mark) {
+  const std::size_t end = text.find(mark);
+  REQUIRE(end != std::string::npos);
+  return text.substr(text.rfind('<', end - 1), end - text.rfind('<', end - 1));
+}
+
+// The number behind `label` in the text.
+double number_behind(const std::string& text, const std::string& label) {
+  const std::size_t at = text.find(label);
+  REQUIRE(at != std::string::npos);
+  return std::stod(text.substr(at + label.size()));
 }
 
 }  // namespace
@@ -57,6 +72,34 @@ TEST_CASE("heat map: long rows come in blocks, and each part enlarged") {
   CHECK(count(picture, "role=\"img\"") == 6);
 }
 
+TEST_CASE("heat map: a block shows its largest error and all violations, wherever they are in it") {
+  ErrorMap map(1, 300);
+  for (const auto& [row, error] : {std::pair{0, 1.0}, {2, 9.0}, {4, 2.0}}) {
+    map.add_error(0, row, error);
+  }
+  map.add_violation(0, 1);
+  map.add_violation(0, 2);
+  CHECK(contains(heat_map_picture("m", map, {1}).str(),
+                 "<title>b0 h0, rows 0 to 4: 9 ulp, 2 violations</title>"));
+}
+
+TEST_CASE("heat map: the larger the error, the darker its shade") {
+  ErrorMap map(1, 3);
+  map.add_error(0, 0, 0.1);
+  map.add_error(0, 1, 40);
+  map.add_error(0, 2, 9000);
+  const std::string picture = heat_map_picture("m", map, {1}).str();
+  int before = -1;
+  for (const int row : {0, 1, 2}) {
+    const std::string tag = tag_before(picture, fmt::format("<title>b0 h0, row {}:", row));
+    CAPTURE(tag);
+    const int shade = static_cast<int>(number_behind(tag, "class=\"h"));
+    CHECK(shade > before);
+    before = shade;
+  }
+  CHECK(before == 7);  // the darkest of eight
+}
+
 TEST_CASE("heat map: very many heads and rows still give a small page") {
   ErrorMap map(4096, 100'000);
   for (std::int64_t head = 0; head < 4096; ++head) map.add_error(head, head * 20, 3);
@@ -77,6 +120,26 @@ TEST_CASE("histogram: every element is in a bar, and both bounds of a model are 
   CHECK(count(picture, "class=\"edge\"") == 2);
   CHECK(count(picture, "class=\"edge worst\"") == 2);
   CHECK(contains(picture, "1 element without a number on one side is not in it."));
+}
+
+TEST_CASE("histogram: a bound stands at the right end of the bar that ends with it") {
+  ErrorMap map(1, 1);
+  for (const double error : {1.0, 8.0, 64.0}) map.add_error(0, 0, error);
+  const std::string picture = histogram_picture("h", map, UlpTolerance{8}, {}, 3).str();
+  const std::string bar = tag_before(picture, "<title>up to 8 ulp: 1 element</title>");
+  const std::string edge = tag_before(picture, " class=\"edge\"");
+  CHECK(number_behind(edge, "d=\"M") ==
+        doctest::Approx(number_behind(bar, " x=\"") + number_behind(bar, "width=\"") + 1));
+  // What is beyond the bound is marked, and nothing before it.
+  CHECK_FALSE(contains(bar, "beyond"));
+  CHECK(contains(tag_before(picture, "<title>up to 64 ulp: 1 element</title>"), "beyond"));
+}
+
+TEST_CASE("histogram: the smallest errors share the first bar") {
+  ErrorMap map(1, 1);
+  for (const double error : {0x1p-28, 0x1p-20, 0x1p-6, 1.0}) map.add_error(0, 0, error);
+  CHECK(contains(histogram_picture("h", map, UlpTolerance{8}, {}, 4).str(),
+                 "<title>up to 0.0156 ulp: 3 elements</title>"));
 }
 
 TEST_CASE("histogram: a tolerance in ulp is one line; infinite errors and bounds are no trouble") {
@@ -123,6 +186,9 @@ TEST_CASE("visible keys: a key too many and a key too few have signs of their ow
   CHECK(count(picture, "role=\"img\"") == 2);
   CHECK(contains(picture, "class=\"onextra\">+</text>"));
   CHECK(contains(picture, "class=\"onmissing\">\u2212</text>"));
+  // The cell too many is the third, the one too few the second.
+  CHECK(number_behind(tag_before(picture, " class=\"extra\""), "d=\"M") >
+        number_behind(tag_before(picture, " class=\"missing\""), "d=\"M"));
   CHECK(contains(picture, "1 hold keys that should not be seen, 1 lack keys that should."));
 }
 
