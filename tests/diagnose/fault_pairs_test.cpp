@@ -59,7 +59,8 @@ bool misses_both(const Diagnosis& diagnosis, const Pair& pair) {
 }  // namespace
 
 TEST_CASE("probes: two faults of different families are named, and never two others") {
-  const auto pairs = sampled_pairs(60 * test::environment_number("GQA_TEST_MULTIPLIER", 1));
+  const std::uint64_t count = test::is_light() ? 12 : 60;
+  const auto pairs = sampled_pairs(count * test::environment_number("GQA_TEST_MULTIPLIER", 1));
   test::FaultyKernel kernel;
   std::size_t exact = 0, alone = 0;
   for (const Pair& pair : pairs) {
@@ -78,7 +79,7 @@ TEST_CASE("probes: two faults of different families are named, and never two oth
     }
   }
   MESSAGE(exact, " of ", pairs.size(), " pairs named, ", alone, " of them without an alternative");
-  CHECK(100 * exact >= 95 * pairs.size());
+  CHECK(pairs.size() - exact <= std::max<std::size_t>(1, pairs.size() / 20));
 }
 
 TEST_CASE("probes: pairs that once were missed or misnamed are the only explanation") {

@@ -8,16 +8,23 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "gqa/diagnose/kernel_probes.hpp"
 #include "kernels/faults.h"
+#include "support/random.hpp"
 
 namespace gqa::test {
 
 inline constexpr std::array probed_types{ElementType::binary32, ElementType::binary16,
                                          ElementType::bfloat16};
+
+/// All of them, or the first in a light run.
+inline std::span<const ElementType> types_to_probe() {
+  return std::span(probed_types).first(is_light() ? 1 : probed_types.size());
+}
 
 /// The slugs that the faulty kernel has a switch for, in its order.
 inline std::vector<std::string> fault_switches() {

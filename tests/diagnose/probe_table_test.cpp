@@ -56,6 +56,10 @@ std::string probe_table() {
 }  // namespace
 
 TEST_CASE("probes: the table of faults and the probes that catch them is up to date") {
+  if (test::is_light()) {
+    MESSAGE("left out: a light run probes one type, the table has all");
+    return;
+  }
   const std::string path = std::string(GQAVERIFY_SOURCE_DIR) + "/tests/diagnose/probe_table.txt";
   const std::string made = probe_table();
   if (std::getenv("GQA_REWRITE_PROBE_TABLE") != nullptr) {

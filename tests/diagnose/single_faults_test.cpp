@@ -36,7 +36,7 @@ TEST_CASE("catalogue: every fault has a switch in the faulty kernel, every switc
 }
 
 TEST_CASE("probes: a single planted fault is the only explanation, in every type") {
-  for (const ElementType type : test::probed_types) {
+  for (const ElementType type : test::types_to_probe()) {
     CAPTURE(name(type));
     for (const auto& [slug, report] : test::reports_on_single_faults(type)) {
       CAPTURE(slug);
@@ -47,7 +47,7 @@ TEST_CASE("probes: a single planted fault is the only explanation, in every type
 }
 
 TEST_CASE("probes: a planted fault fails a probe, but for sums that a loose model allows") {
-  for (const ElementType type : test::probed_types) {
+  for (const ElementType type : test::types_to_probe()) {
     CAPTURE(name(type));
     for (const auto& [slug, report] : test::reports_on_single_faults(type)) {
       CAPTURE(slug);

@@ -18,6 +18,12 @@ inline std::uint64_t environment_number(const char* name, std::uint64_t otherwis
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+/// Under the sanitizers, which ask for memory and arithmetic and not for every instance, the
+/// longest tests take some of their cases (GQA_TEST_LIGHT=1, set by that preset).
+inline bool is_light() {
+  return environment_number("GQA_TEST_LIGHT", 0) != 0;
+}
+
 /// The seeds of a random test: `count` times GQA_TEST_MULTIPLIER of them, from GQA_TEST_SEED
 /// (default 1) on. Capture each: a failure then prints the one seed that repeats it, with
 /// GQA_TEST_SEED=<it> GQA_TEST_MULTIPLIER=1.
