@@ -227,6 +227,22 @@ TEST_CASE("fixture: rotary embedding, splits, tiles and gradients that do not fi
         }) == "fixture.unknown_field at gradients");
 }
 
+TEST_CASE("fixture: the report says what was checked beside output and weights") {
+  const auto also = [](const char* name) { return check(read_shipped(name)).also_checked; };
+  using Texts = std::vector<std::string>;
+  CHECK(also("two-queries-one-history").empty());
+  CHECK(also("merge-sink-counted-once") ==
+        Texts{"merged from parts that begin at keys 0, 1", "online softmax in tiles of 1, 2"});
+  CHECK(also("gradients-summed-over-the-group") ==
+        Texts{"gradients of scaled query, key and value, also as sums of the expanded reference"});
+  CHECK(also("gradients-of-the-value-by-strengths") ==
+        Texts{"gradients of value, also as sums of the expanded reference"});
+  CHECK(also("layer-expanded-weights-with-rotary-embedding") ==
+        Texts{"layer of 2 KV heads by other weights", "all positions moved by 2"});
+  CHECK(also("pooling-loses") == Texts{"KV heads averaged to 1"});
+  CHECK(also("open-segment").size() > 1);
+}
+
 TEST_CASE("fixture: an output without an element is not a pass") {
   const json document = json::parse(R"({"schema": "gqaverify.fixture/1", "name": "n",
     "statement": "s", "equal_scores": {"query_heads": 1, "queries": 0},

@@ -133,6 +133,7 @@ struct FixtureReport {
   bool negative = false;
   bool passed = false;                    ///< false until everything expected was seen
   std::vector<std::string> failures;      ///< one sentence each
+  std::vector<std::string> also_checked;  ///< what was checked beside output and weights
   std::string observed_error;             ///< negative fixtures: the error that was seen
   std::optional<Tensor<Rational>> exact;  ///< the exact output [B, Hq, T, dv]
   std::vector<char> is_nan;               ///< elements that are NaN by the empty-row policy

@@ -28,6 +28,11 @@ class FixtureChecker {
     report_.failures.push_back(fmt::format(text, std::forward<Args>(args)...));
   }
 
+  template <class... Args>
+  void note(fmt::format_string<Args...> text, Args&&... args) {
+    report_.also_checked.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+
   // Expectations on the problem itself: fixture_check.cpp.
   void expect_tensor(const Problem<GmpNumbers>& problem, const Result& result,
                      const ExpectedTensor& expected, const char* what);

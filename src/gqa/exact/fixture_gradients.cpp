@@ -67,6 +67,8 @@ void FixtureChecker::check_gradients() {
   };
   agree(summed_expansion(problem, expected.grad_output, head_map),
         "summed over the groups of the expanded reference: ");
+  note("gradients of {}, also as sums of the expanded reference",
+       problem.strengths || !expected.grad_key ? "value" : "scaled query, key and value");
   agree(second_engine(problem, expected.grad_output), "second engine: ");
 }
 

@@ -107,6 +107,7 @@ void FixtureChecker::check_other_layer(const LayerExpectation& expected) {
   other.value = expected.history.value;
   const Result result = attention(other);
   expect_tensor(other, result, expected.output, "output of another layer");
+  note("layer of {} KV heads by other weights", other.key.extent(1));
   const bool equal = result.output == result_.output && result.empty == result_.empty;
   if (equal != expected.equal) {
     fail("the output of another layer is {}", equal ? "equal" : "not equal");

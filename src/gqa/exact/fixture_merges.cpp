@@ -1,4 +1,6 @@
 // The same output by parts of the keys (split-KV) and by tiles (online softmax).
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "gqa/exact/fixture_checker.hpp"
@@ -46,6 +48,7 @@ PartialAttention<Rational> partial_row(const Tensor<Rational>& output,
 }  // namespace
 
 void FixtureChecker::check_merge(const MergeExpectation& expected) {
+  note("merged from parts that begin at keys 0, {}", fmt::join(expected.splits, ", "));
   const std::int64_t keys = result_.weights.extent(3);
   const auto width = static_cast<std::size_t>(result_.output.extent(3));
   std::vector<PartialAttention<Rational>> rows(result_.empty.size());
@@ -80,6 +83,7 @@ void FixtureChecker::check_merge(const MergeExpectation& expected) {
 
 void FixtureChecker::check_online_softmax() {
   if (fixture_.tile_sizes.empty()) return;
+  note("online softmax in tiles of {}", fmt::join(fixture_.tile_sizes, ", "));
   const auto head_map =
       resolve_head_map(fixture_.problem.contract.head_map, result_.output.extent(1),
                        fixture_.problem.value.extent(1));

@@ -59,6 +59,7 @@ void FixtureChecker::check_pairs() {
 }
 
 void FixtureChecker::check_map(const MapComparison& comparison) {
+  note("another head map: query heads {} change", comparison.changed_heads);
   Problem<GmpNumbers> other = fixture_.problem;
   other.contract.head_map = comparison.head_map;
   const Result changed = attention(other);
@@ -75,6 +76,7 @@ void FixtureChecker::check_map(const MapComparison& comparison) {
 void FixtureChecker::check_permutation() {
   if (!fixture_.permutation) return;
   const HeadPermutation& p = *fixture_.permutation;
+  note("query heads permuted to {}, KV heads to {}", p.query_heads, p.kv_heads);
   const Problem<GmpNumbers>& old = fixture_.problem;
   if (!is_permutation_of(p.query_heads, result_.output.extent(1)) ||
       !is_permutation_of(p.kv_heads, old.value.extent(1))) {
@@ -110,6 +112,7 @@ void FixtureChecker::check_permutation() {
 
 void FixtureChecker::check_pooling() {
   if (!fixture_.pooled) return;
+  note("KV heads averaged to {}", fixture_.pooled->kv_heads);
   Problem<GmpNumbers> pooled = fixture_.problem;
   pooled.contract.head_map = {};
   if (!pooled.strengths) {
@@ -131,6 +134,7 @@ void FixtureChecker::check_segment() {
     std::vector<std::string> text;
     for (const Rational& x : expected.point) text.push_back(to_text(x));
     const std::string point = fmt::format("point ({})", fmt::join(text, ","));
+    note("{}, {}attainable", point, expected.attainable ? "" : "not ");
     const auto weights = affine_weights(values, expected.point);
     if (is_attainable(weights) != expected.attainable) {
       fail("{} is {}", point, is_attainable(weights) ? "attainable" : "not attainable");

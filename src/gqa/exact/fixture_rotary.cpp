@@ -120,6 +120,7 @@ void FixtureChecker::check_position_shifts() {
     Problem<GmpNumbers> moved = fixture_.problem;
     apply(*fixture_.rotary, shift, moved);
     const Result result = attention(moved);
+    note("all positions moved by {}", shift);
     const std::string what = fmt::format("all positions moved by {}: ", shift);
     expect_elements(result.output, result_.output, what + "output");
     expect_elements(result.weights, result_.weights, what + "weights");

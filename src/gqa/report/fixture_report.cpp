@@ -55,8 +55,10 @@ std::string check_text(const CrossCheck& check) {
 }
 
 std::string fixture_line(const FixtureReport& report) {
-  return fmt::format("{} {}: {}\n     {}\n", report.passed ? "ok  " : "FAIL", report.name,
-                     report.statement, outputs_text(report));
+  std::string text = fmt::format("{} {}: {}\n     {}\n", report.passed ? "ok  " : "FAIL",
+                                 report.name, report.statement, outputs_text(report));
+  for (const std::string& also : report.also_checked) text += "     also: " + also + "\n";
+  return text;
 }
 
 nlohmann::ordered_json check_json(const CrossCheck& check) {
@@ -127,6 +129,7 @@ nlohmann::ordered_json fixture_json(const std::vector<FixtureReport>& reports,
         entry["exact"].push_back(std::move(values));
       }
     }
+    if (!report.also_checked.empty()) entry["also_checked"] = report.also_checked;
     entry["float"] = nlohmann::ordered_json::array();
     for (const CrossCheck& check : report.floats) entry["float"].push_back(check_json(check));
     entry["failures"] = report.failures;
