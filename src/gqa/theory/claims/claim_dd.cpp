@@ -1,4 +1,5 @@
 #include "gqa/attention/gradient.hpp"
+#include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/instances.hpp"
 
@@ -47,7 +48,18 @@ ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
   }
   argument.require(all == 28 && equal == all,
                    "{} of {} exact problems: dQ equal, dK and dV the sums", equal, all);
-  return ClaimVerdict::checked;
+  argument.say(
+      "the loss is a sum over query heads, and a shared key or value is one variable of all of its "
+      "terms: the derivative of the sum is the sum of derivatives, each that of one head alone");
+  // Values enter linearly: v moved by e under two heads, with weights w, x and output gradients g,
+  // h.
+  argument.attach(claim_certificates::polynomial_identity(
+      "g*(w*(v + e) + r) + h*(x*(v + e) + s) - (g*(w*v + r) + h*(x*v + s))", "(g*w + h*x)*e"));
+  // One head's o = (a v + N) / (a + A) with a = exp(q k): the numerator of do/dk by the quotient
+  // rule, da = q a, which is the one that the gradients above sum.
+  argument.attach(
+      claim_certificates::polynomial_identity("q*a*v*(a + A) - (a*v + N)*q*a", "q*a*(v*A - N)"));
+  return ClaimVerdict::proved;
 }
 
 }  // namespace
@@ -56,9 +68,12 @@ const Claim claim_dd{
     .id = "dd",
     .title = "shared-gradients",
     .statement = "dK and dV of a shared head are the sums of its query heads' gradients",
-    .scope = "Hq = 1..6, every divisor Hkv, three queries, causal and not, 28 exact problems",
+    .scope =
+        "every problem; instances Hq = 1..6, every divisor Hkv, three queries, causal and not: 28 "
+        "exact problems",
     .certificate =
-        "exact gradients (dK in logarithms) of the grouped layer and of the expanded one, summed",
+        "the chain rule; exact gradients (dK in logarithms) of the grouped layer and of the "
+        "expanded one, summed",
     .argue = argue};
 
 }  // namespace gqa
