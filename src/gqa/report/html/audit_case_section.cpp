@@ -99,10 +99,9 @@ Markup worst_table(const AuditCase& entry) {
   Table table("The worst elements: batch entry, query head, query row, column", columns);
   for (const WorstElement& worst : tally.worst) {
     const ElementBounds* bounds = bounds_at(entry, worst);
-    const bool measured = worst.ulp_error.upper > 0 || worst.within.certainly();
     std::vector<Markup> cells{index_markup(worst), text(precise(worst.output)),
                               text(range_text(worst.reference)),
-                              text(measured ? figure(worst.ulp_error.upper) : "\u2013"),
+                              text(worst.is_measured() ? figure(worst.ulp_error.upper) : "\u2013"),
                               text(bounds != nullptr ? figure(bounds->allowed) : "\u2013")};
     if (is_model) {
       cells.push_back(text(bounds != nullptr && bounds->worst ? figure(*bounds->worst) : "\u2013"));
@@ -171,8 +170,7 @@ Markup audit_case_section(const std::string& id, const AuditCase& entry, bool wi
     if (!diagnosis.is_empty()) content += heading(3, "Diagnosis") + diagnosis;
   }
   content += heading(3, "The contract");
-  content += contract_section(entry.contract, entry.dimensions,
-                              entry.pictures ? &entry.pictures->operands : nullptr);
+  content += contract_section(entry.contract, entry.dimensions, entry.operands);
   return content + outputs_table(entry) + errors_of(id, entry, with_parts) + pictures_of(id, entry);
 }
 
