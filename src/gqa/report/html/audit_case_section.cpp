@@ -99,9 +99,10 @@ Markup worst_table(const AuditCase& entry) {
   Table table("The worst elements: batch entry, query head, query row, column", columns);
   for (const WorstElement& worst : tally.worst) {
     const ElementBounds* bounds = bounds_at(entry, worst);
+    const bool measured = worst.ulp_error.upper > 0 || worst.within.certainly();
     std::vector<Markup> cells{index_markup(worst), text(precise(worst.output)),
                               text(range_text(worst.reference)),
-                              text(worst.is_measured() ? figure(worst.ulp_error.upper) : "\u2013"),
+                              text(measured ? figure(worst.ulp_error.upper) : "\u2013"),
                               text(bounds != nullptr ? figure(bounds->allowed) : "\u2013")};
     if (is_model) {
       cells.push_back(text(bounds != nullptr && bounds->worst ? figure(*bounds->worst) : "\u2013"));
