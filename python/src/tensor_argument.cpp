@@ -144,7 +144,7 @@ std::shared_ptr<const TypedTensor> from_object(py::handle object, const std::str
     return from_array(py::module_::import("numpy").attr("asarray")(object), where, wish);
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_Exception)) throw;
-    throw InputError("tensor.not_an_array", where, error.what());
+    throw InputError("tensor.not_an_array", where, told(error));
   }
 }
 
