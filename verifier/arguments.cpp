@@ -28,6 +28,24 @@ void apply_causal(const std::string& text, Contract& contract) {
   contract.stated.causal_alignment = true;
 }
 
+// A word that no problem could make right is wrong usage: told once, before any file is read. Other
+// values are told with the file that they were meant for.
+template <class Parse>
+auto is_known_to(Parse parse) {
+  return [parse](const std::string& word) -> std::string {
+    try {
+      parse(word);
+      return "";
+    } catch (const InputError& error) {
+      return error.message();
+    }
+  };
+}
+
+void parse_causal(const std::string& word) {
+  if (word != "off" && word != "dialect") parse_causal_alignment(word, "--causal");
+}
+
 }  // namespace
 
 void ContractFlags::add_to(CLI::App& command) {
@@ -36,7 +54,9 @@ void ContractFlags::add_to(CLI::App& command) {
   };
   add("--contract", contract_, "A JSON file with contract fields, or the JSON object itself")
       ->type_name("FILE");
-  add("--layout", layout_, "Where the axes are: BHSD, BSHD, SBHD, BSH, THD")->type_name("L");
+  add("--layout", layout_, "Where the axes are: BHSD, BSHD, SBHD, BSH, THD")
+      ->type_name("L")
+      ->check(is_known_to([](const std::string& word) { parse_layout(word, "--layout"); }));
   add("--q-heads", q_heads_, "Query heads of a folded layout")->type_name("N");
   add("--kv-heads", kv_heads_, "KV heads of a folded layout")->type_name("N");
   add("--head-map", head_map_,
@@ -49,19 +69,22 @@ void ContractFlags::add_to(CLI::App& command) {
       .add_flag("--causal{dialect}", causal_,
                 "Causal; =top_left, =bottom_right, =onnx, =off; alone: as the dialect has it, "
                 "bottom_right without one")
-      ->group(contract_group);
+      ->group(contract_group)
+      ->check(is_known_to(parse_causal));
   auto* window =
       add("--window", window_, "Visible keys left and right of the position, -1 unbounded");
   window->type_name("LEFT,RIGHT");
   add("--softcap", softcap_, "Softcap c of the scores; 0 is off")->type_name("C");
   add("--empty-row", empty_row_,
       "What a row without visible keys holds: zero, nan, any, mean (of all values)")
-      ->type_name("POLICY");
+      ->type_name("POLICY")
+      ->check(is_known_to([](const std::string& word) { parse_empty_row(word, "--empty-row"); }));
   std::vector<std::string_view> names;
   for (const Dialect& dialect : dialects()) names.push_back(dialect.name);
   add("--dialect", dialect_,
       fmt::format("Defaults of a known system where nothing is stated: {}", fmt::join(names, ", ")))
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(is_known_to([](const std::string& word) { parse_dialect(word, "--dialect"); }));
   for (const std::string_view word : window_words()) {
     std::string flag = fmt::format("--{}", word);
     std::ranges::replace(flag, '_', '-');
@@ -112,7 +135,11 @@ void ToleranceFlags::add_to(CLI::App& command) {
                     fmt::format("What the rounding of a precision model explains: {} (default: "
                                 "those of the file's types, from tight to loose)",
                                 fmt::join(model_names(), ", ")));
-  model->type_name("NAME")->excludes(absolute)->excludes(relative)->excludes(ulps);
+  model->type_name("NAME")
+      ->check(is_known_to([](const std::string& word) { parse_model(word, "--model"); }))
+      ->excludes(absolute)
+      ->excludes(relative)
+      ->excludes(ulps);
   add("--accept", accept_, "With a model: worst-case passes what only its worst case explains")
       ->type_name("worst-case")
       ->excludes(absolute)

@@ -97,12 +97,14 @@ Command add_claims(CLI::App& program) {
   app->footer(
       "Without NAME: the table. Every verdict is computed anew. Claim (gg) needs the recordings "
       "of\n"
-      "a trained model; without them it stays open and the status is 2.\n"
+      "a trained model, from --trained-model; without them it stays open and the status is 2.\n"
       "Example: gqaverify claims u w y --certificates found && gqaverify check found/*.json");
   app->add_option("NAME", options->names, "Claims such as u or gg: the whole argument of each");
   app->add_option("--trained-model", options->trained_model,
-                  "Folder with stories260K.bin and its layer*.safetensors; default: "
-                  "llama2c-stories260k in $GQAVERIFY_DATA")
+                  fmt::format("Folder with stories260K.bin and its layer*.safetensors; default: "
+                              "llama2c-stories260k in $GQAVERIFY_DATA, or, where that is not set, "
+                              "in {}, beside the sources of this program",
+                              fs::path(GQAVERIFY_DATA_BESIDE_SOURCE).lexically_normal().string()))
       ->type_name("FOLDER");
   app->add_option("--certificates", options->certificates,
                   "Write each certificate to a file of FOLDER, for gqaverify check")

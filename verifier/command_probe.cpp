@@ -24,9 +24,8 @@ struct Options {
 
 ExitStatus write(const Options& options) {
   const ElementType type = options.type.type().value_or(ElementType::binary32);
-  write_probes(options.directory, type);
-  fmt::print("{} probes in {} written to {}\n", probes(type).size() - 1, name(type),
-             options.directory);
+  const std::size_t written = write_probes(options.directory, type);
+  fmt::print("{} probes in {} written to {}\n", written, name(type), options.directory);
   return all_holds;
 }
 
@@ -61,7 +60,7 @@ Command add_probe(CLI::App& program) {
   app->footer(
       "Run every DIR/NAME.safetensors on the implementation under its metadata \"attention\",\n"
       "store the result as tensor \"output\" of the same file or as DIR/NAME.output.npy, and\n"
-      "check.\n"
+      "check. The probe of strided rows, which no file holds, is for identify --kernel alone.\n"
       "Example: gqaverify probe write probes --type binary16; ...; gqaverify probe check probes");
   CLI::App* writing = app->add_subcommand("write", "Write the probes to a directory");
   writing->add_option("DIR", options->directory, "Directory, made if absent")->required();

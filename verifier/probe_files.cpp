@@ -70,9 +70,10 @@ ProbeResult answer_of(const std::filesystem::path& directory, Probe probe) {
 
 }  // namespace
 
-void write_probes(const std::filesystem::path& directory, ElementType type) {
+std::size_t write_probes(const std::filesystem::path& directory, ElementType type) {
   std::error_code failure;
   std::filesystem::create_directories(directory, failure);
+  std::size_t written = 0;
   for (const Probe& probe : probes(type)) {
     if (probe.key_row_stride_factor != 1) continue;  // strides are not in files
     SafetensorsFile file;
@@ -83,7 +84,9 @@ void write_probes(const std::filesystem::path& directory, ElementType type) {
       if (probe.tensors.*field) file.tensors[std::string(field_name)] = *(probe.tensors.*field);
     }
     write_safetensors(file_of(directory, probe), file);
+    ++written;
   }
+  return written;
 }
 
 std::vector<ProbeResult> read_answers(const std::filesystem::path& directory, ElementType& type) {

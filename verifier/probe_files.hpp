@@ -8,9 +8,11 @@
 
 namespace gqa::program {
 
-/// Writes every probe as DIR/NAME.safetensors: the tensors, and the contract in the metadata.
-/// Errors: InputError "file.unwritable".
-void write_probes(const std::filesystem::path& directory, ElementType type);
+/// Writes every probe as DIR/NAME.safetensors: the tensors, and the contract in the metadata. Those
+/// of strided rows, which no file holds, are left out.
+///
+/// Result: how many were written. Errors: InputError "file.unwritable".
+std::size_t write_probes(const std::filesystem::path& directory, ElementType type);
 
 /// The probes of DIR with their outputs: tensor `output` of NAME.safetensors, or the array of
 /// NAME.output.npy. A probe without an output comes back unsupported.

@@ -13,7 +13,8 @@ Shapes, in the words of the ONNX operator Attention: query [B, Hq, T, dk], key [
 value [B, Hkv, S, dv], output [B, Hq, T, dv]. Tensors are NumPy arrays, anything with
 ``__dlpack__`` or the buffer protocol, or sequences of numbers; strides are honoured. bfloat16
 comes as the type of ml_dtypes, through DLPack, as uint16 bits with ``dtype="bfloat16"``, or as
-wider floats that are all bfloat16 numbers, with the same word.
+wider floats that are all bfloat16 numbers, with the same word. float8 comes as the types of
+ml_dtypes, or as uint8 bits with ``dtype="float8_e4m3fn"`` or ``"float8_e5m2"``.
 """
 
 from ._audit import assert_attention, audit, audit_documents, reference

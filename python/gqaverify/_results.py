@@ -23,7 +23,10 @@ class Bounds:
 
 @dataclass(frozen=True)
 class WorstElement:
-    """One of the worst output elements; index is [b, h, i, c]."""
+    """One of the worst output elements; index is [b, h, i, c].
+
+    ulp is NaN where the output or what it should be is NaN or infinite.
+    """
 
     index: tuple[int, int, int, int]
     output: float
@@ -45,6 +48,8 @@ class Diagnosis:
     """status: "none" (nothing to explain), "named" or "unexplained".
 
     inseparable: pairs that these inputs cannot tell apart.
+    not_shown: faults that the inputs of a pass do not show in the rows that were asked, where those
+        were not all.
     measurements: what could be read off an output that is unexplained.
     """
 
@@ -52,6 +57,7 @@ class Diagnosis:
     explanations: list[Explanation]
     inseparable: list[tuple[str, str]]
     measurements: list[str]
+    not_shown: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,8 @@ def _diagnosis(entry: dict[str, Any] | None) -> Diagnosis | None:
         Explanation(e["faults"], e["descriptions"], e["formulas"]) for e in entry["explanations"]
     ]
     pairs = [(first, second) for first, second in entry["inseparable"]]
-    return Diagnosis(entry["status"], explanations, pairs, entry["measurements"])
+    not_shown = entry.get("not_shown", {}).get("faults", [])
+    return Diagnosis(entry["status"], explanations, pairs, entry["measurements"], not_shown)
 
 
 def _worst(entry: dict[str, Any]) -> WorstElement:

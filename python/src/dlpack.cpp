@@ -24,6 +24,11 @@ void require_host_memory(py::handle object, const std::string& where) {
 
 }  // namespace
 
+std::string told(const py::error_already_set& error) {
+  return fmt::format("{}: {}", py::str(error.type().attr("__name__")).cast<std::string>(),
+                     py::str(error.value()).cast<std::string>());
+}
+
 bool has_dlpack(py::handle object) {
   return py::hasattr(object, "__dlpack__");
 }
@@ -35,7 +40,7 @@ DlpackExport::DlpackExport(py::handle object, const std::string& where) {
   } catch (py::error_already_set& error) {
     // An interruption is no answer to the question.
     if (!error.matches(PyExc_Exception)) throw;
-    throw InputError("tensor.dlpack", where, fmt::format("__dlpack__ raised {}", error.what()));
+    throw InputError("tensor.dlpack", where, fmt::format("__dlpack__ raised {}", told(error)));
   }
   if (PyCapsule_IsValid(capsule_.ptr(), "dltensor") == 0) {
     throw InputError("tensor.dlpack", where, "__dlpack__ gave no capsule named dltensor");

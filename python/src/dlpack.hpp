@@ -42,6 +42,9 @@ enum DlpackTypeCode : std::uint8_t {
   dlpack_float8_e5m2 = 12,
 };
 
+/// "RuntimeError: what it says", without the traceback.
+std::string told(const pybind11::error_already_set& error);
+
 /// Does the object speak DLPack?
 bool has_dlpack(pybind11::handle object);
 

@@ -58,7 +58,7 @@ ProblemTensors problem_tensors(const py::dict& tensors, const std::optional<std:
     if (field == nullptr) {
       throw InputError("recording.unknown_tensor", name, "is not a tensor of attention");
     }
-    wish.convert = takes_dtype(name);
+    wish.convert = wish.bytes_are_bits = takes_dtype(name);
     *field = tensor_argument(object, name, wish);
   }
   return result;

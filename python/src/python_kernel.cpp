@@ -90,7 +90,7 @@ void add_finding(ProbeAnswer& answer, const std::string& finding) {
 void take_output(const py::object& output, const ProblemTensors& tensors, const Contract& contract,
                  ElementType type, ProbeAnswer& answer) {
   try {
-    auto tensor = tensor_argument(output, "output", {type, false});
+    auto tensor = tensor_argument(output, "output", {type, false, true});
     require_fit(tensors, contract, tensor);
     answer.output = std::move(tensor);
   } catch (const InputError& error) {
@@ -100,7 +100,7 @@ void take_output(const py::object& output, const ProblemTensors& tensors, const 
 
 void find_changes(const std::vector<GivenInput>& inputs, ProbeAnswer& answer) {
   for (const GivenInput& input : inputs) {
-    const auto now = tensor_argument(input.array, input.name, {input.tensor->type, true});
+    const auto now = tensor_argument(input.array, input.name, {input.tensor->type, true, true});
     if (now->bytes != input.tensor->bytes) {
       add_finding(answer, fmt::format("changed its input {}", input.name));
     }

@@ -32,7 +32,7 @@ ElementType meant(const SaidType& said, const ElementWish& wish, const std::stri
   const auto wished_size = wish.type ? element_size(*wish.type) : 0;
   const bool wished_float = wish.type && float_format(*wish.type) != nullptr;
   if (said.two_byte_integers && wished_float && wished_size == 2) return *wish.type;
-  if (said.type == ElementType::uint8 && wish.convert && wished_float && wished_size == 1) {
+  if (said.type == ElementType::uint8 && wish.bytes_are_bits && wished_float && wished_size == 1) {
     return *wish.type;
   }
   if (said.type) return *said.type;
@@ -144,7 +144,7 @@ std::shared_ptr<const TypedTensor> from_object(py::handle object, const std::str
     return from_array(py::module_::import("numpy").attr("asarray")(object), where, wish);
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_Exception)) throw;
-    throw InputError("tensor.not_an_array", where, error.what());
+    throw InputError("tensor.not_an_array", where, told(error));
   }
 }
 

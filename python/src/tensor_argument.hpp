@@ -17,13 +17,15 @@ struct ElementWish {
   std::optional<ElementType> type;
   /// Convert elements of another floating-point type, if all are numbers of `type`.
   bool convert = false;
+  /// One-byte unsigned integers hold the bits of `type`, where that is a float8.
+  bool bytes_are_bits = false;
 };
 
 /// A row-major copy of the object's elements; strides are honoured, byte order too.
 ///
 /// NumPy arrays come first, then `__dlpack__` (of memory that the CPU reads), then whatever
 /// NumPy can make an array of: the buffer protocol, sequences of numbers. Two-byte integers hold
-/// the bits of `wish.type`, one-byte unsigned ones those of a float8. The lock is released while
+/// the bits of `wish.type`. The lock is released while
 /// elements are copied.
 ///
 /// Errors: InputError at `where`: "tensor.element_type" (a type that is not supported, or bits

@@ -115,4 +115,6 @@ TEST_CASE("contract: the description says every rule that is declared") {
   contract.softcap = 30;
   CHECK(describe(contract, 64) ==
         "head map [0,1,0], causal (top_left), window [4, 0], scale 1/8, softcap 30");
+  contract.empty_row = EmptyRow::nan;
+  CHECK(describe(contract, 64).ends_with(", softcap 30, empty rows nan"));
 }

@@ -1,7 +1,7 @@
 """gqaverify audit: contracts, tolerances and what cannot be read."""
 
 import safetensors_file
-from command_line import BAD_INPUT, HOLDS, UNDECIDED, WRONG, CommandLine, project
+from command_line import BAD_INPUT, HOLDS, UNDECIDED, USAGE, WRONG, CommandLine, project
 
 
 class Audit(CommandLine):
@@ -89,6 +89,17 @@ class Audit(CommandLine):
         result = self.run_program("audit", "--atol", "1e30", path, status=UNDECIDED)
         self.assertIn("read NaN or infinity", result.stdout)
 
+    def test_a_row_that_must_be_nan_is_told_so(self):
+        # One query row that sees neither key.
+        path = self.recording((0.0, float("nan")))
+        metadata, tensors = safetensors_file.read(path)
+        tensors["nonpad_kv_seqlen"] = ([1], [0], "I32")
+        safetensors_file.write(path, metadata, tensors)
+        result = self.run_program("audit", "--empty-row", "nan", path, status=WRONG)
+        self.assertIn("[0, 0, 0, 0] is 0; the contract demands NaN\n", result.stdout)
+        self.assertNotIn("[nan, nan]", result.stdout)
+        self.assertIn("scale 1/sqrt(2), empty rows nan, cache lengths\n", result.stdout)
+
     def test_files_that_cannot_be_read_name_themselves(self):
         truncated = self.folder / "truncated.safetensors"
         truncated.write_bytes(self.recording().read_bytes()[:-1])
@@ -131,10 +142,8 @@ class Audit(CommandLine):
             (["--atol", "nan"], "rational.syntax"),
             (["--atol=-1"], "tolerance.negative"),
             (["--max-ulp=-1"], "tolerance.negative"),
-            (["--model", "f99"], "tolerance.unknown_model"),
             (["--head-map", "0,1"], "contract.head_map_length"),
             (["--scale", "0"], "contract.scale_not_positive"),
-            (["--causal=sideways"], "contract.unknown_value"),
             (["--window", "1"], "contract.window"),
             (["--softcap=-1"], "contract.softcap_negative"),
             (["--contract", "{"], "json.syntax"),
@@ -142,3 +151,21 @@ class Audit(CommandLine):
         ):
             result = self.run_program("audit", *flags, path, status=BAD_INPUT)
             self.assertIn(f"[{code}]", result.stdout + result.stderr, flags)
+
+    def test_a_word_that_nothing_could_make_right_is_wrong_usage_and_told_once(self):
+        path = self.recording()
+        for flags, known in (
+            (["--dialect", "nowhere"], "onnx, pytorch, flash-attention, jax"),
+            (["--layout", "DBHS"], "BHSD, BSHD, SBHD, BSH, THD"),
+            (["--empty-row", "none"], "zero, nan, any, mean"),
+            (["--causal=sideways"], "top_left, bottom_right, onnx"),
+            (["--model", "f99"], "f64, f32, f16-f32"),
+        ):
+            result = self.run_program("audit", *flags, path, path, status=USAGE)
+            said = result.stdout + result.stderr
+            word = flags[-1].split("=")[-1]
+            self.assertEqual(said.count(f'"{word}" is not known; write one of {known}'), 1, said)
+            self.assertNotIn(str(path), said)
+        # Said in a file, it is that file's error.
+        text = '{"dialect": "nowhere"}'
+        self.run_program("audit", "--contract", text, path, status=BAD_INPUT)

@@ -65,7 +65,7 @@ class Outputs(CommandLine):
         self.run_program(*flags, "--window=0,0", path, status=USAGE)
         words = ["--contract", '{"sliding_window": 1, "causal": true}', "--dialect", "transformers"]
         self.run_program("audit", *words, path, status=HOLDS)
-        result = self.run_program("audit", "--dialect", "tf", path, status=BAD_INPUT)
+        result = self.run_program("audit", "--contract", '{"dialect": "tf"}', path, status=BAD_INPUT)
         self.assertIn("[contract.unknown_value]", result.stdout)
 
     def test_the_mean_of_empty_rows(self):

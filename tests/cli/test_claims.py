@@ -40,6 +40,11 @@ class Claims(CommandLine):
         self.assertIn("20 of 20 groups", out)
         self.run_program("claims", "--trained-model", folder, status=HOLDS)
 
+    def test_help_says_where_the_trained_model_is_looked_for_and_how_to_name_another(self):
+        out = " ".join(self.run_program("claims", "--help", status=HOLDS).stdout.split())
+        self.assertIn("--trained-model FOLDER", out)
+        self.assertRegex(out, r"llama2c-stories260k in \$GQAVERIFY_DATA, or, where that is not set, in /")
+
     def test_a_name_prints_the_argument_with_its_numbers(self):
         with self.without_data():
             out = self.run_program("claims", "y", "u", status=HOLDS).stdout

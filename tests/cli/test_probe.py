@@ -59,7 +59,8 @@ class Probe(CommandLine):
             safetensors_file.write(path, metadata, tensors)
 
     def test_written_files_say_what_they_are(self):
-        self.assertLessEqual(len(self.written), 64)
+        # Of 48 probes all but the one of strided rows.
+        self.assertEqual(len(self.written), 47)
         self.assertTrue(set(self.PLAIN) <= set(self.written))
         # Strides are not in files.
         self.assertNotIn("strided_keys", self.written)

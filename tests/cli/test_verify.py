@@ -29,6 +29,15 @@ class Verify(CommandLine):
         path.write_text(json.dumps(document))
         return path
 
+    def test_fixtures_are_told_in_the_order_of_their_numbers(self):
+        document = json.loads((self.FIXTURES / "two-queries-one-history.json").read_text())
+        names = ["case-1", "case-2", "case-10", "case-10b", "case-20", "single"]
+        for name in reversed(names):
+            document["name"] = name
+            (self.folder / f"{name}.json").write_text(json.dumps(document))
+        got = self.run_json("verify", self.folder, status=HOLDS)
+        self.assertEqual([entry["name"] for entry in got["fixtures"]], names)
+
     def test_a_wrong_expectation_fails_and_names_the_place(self):
         def change(document):
             document["expect"]["output"][0][1][0][0] = "1/2"

@@ -24,7 +24,7 @@ Contract causal_contract() {
 
 std::vector<std::string> hidden_by(const test::CaseSizes& sizes, const Contract& contract) {
   const DiagnosisCase problem = misdeclared(test::normal_problem(sizes), contract, contract);
-  return indistinguishable_faults(problem, problem.declared);
+  return hidden_faults(problem, problem.declared).certain;
 }
 
 }  // namespace
@@ -68,12 +68,39 @@ TEST_CASE("diagnosis: a fault of what the problem has not is not listed") {
 TEST_CASE("diagnosis: nothing is said to be hidden where not every row can be asked") {
   const DiagnosisCase problem =
       misdeclared(test::normal_problem({}), causal_contract(), causal_contract());
-  const auto asked = indistinguishable_faults(problem, problem.declared, 24 * 6);
-  const auto unasked = indistinguishable_faults(problem, problem.declared, 23 * 6);
-  CHECK(has(asked, "causal.top_left"));
-  CHECK_FALSE(has(unasked, "causal.top_left"));
+  const HiddenFaults asked = hidden_faults(problem, problem.declared, 24 * 6);
+  const HiddenFaults unasked = hidden_faults(problem, problem.declared, 23 * 6);
+  CHECK(has(asked.certain, "causal.top_left"));
+  CHECK(asked.rows_compared.empty());
+  CHECK_FALSE(has(unasked.certain, "causal.top_left"));
+  // It is said of the rows that were asked.
+  CHECK(has(unasked.rows_compared, "causal.top_left"));
+  CHECK_FALSE(has(unasked.rows_compared, "causal.missing"));
+  CHECK(unasked.rows == 23);
+  CHECK(unasked.of == 24);
   // What an edit knows to be the same needs no row.
-  CHECK(has(unasked, "causal.only_square"));
+  CHECK(has(unasked.certain, "causal.only_square"));
+  // Without a row nothing was compared.
+  CHECK(hidden_faults(problem, problem.declared, 0).rows_compared.empty());
+}
+
+TEST_CASE("diagnosis: a loose tolerance hides faults, whether or not every row can be asked") {
+  DiagnosisCase problem =
+      misdeclared(test::normal_problem({.queries = 3}), causal_contract(), causal_contract());
+  for (const std::int64_t keys : {std::int64_t{12 * 6}, std::int64_t{11 * 6}}) {
+    CAPTURE(keys);
+    const auto hidden = [&](const Rational& absolute) {
+      problem.tolerance = AbsoluteRelativeTolerance{absolute, 0};
+      const HiddenFaults found = hidden_faults(problem, problem.declared, keys);
+      return keys == 12 * 6 ? found.certain : found.rows_compared;
+    };
+    // No difference of two outputs exceeds that of two values, which are below 10.
+    for (const char* slug : {"head_map.tiled", "causal.missing", "scale.missing"}) {
+      CAPTURE(slug);
+      CHECK(has(hidden(20), slug));
+      CHECK_FALSE(has(hidden(Rational(1, 1000)), slug));
+    }
+  }
 }
 
 TEST_CASE("diagnosis: a pass lists what its inputs cannot show, and names nothing") {
@@ -139,9 +166,10 @@ TEST_CASE("diagnosis: the unexplained is described by where it is, and by what f
       diagnosis_of(make_diagnosis_case(tensors, {}, ModelTolerance{&f32_model}));
   CHECK(diagnosis.status == DiagnosisStatus::unexplained);
   CHECK(diagnosis.explanations.empty());
-  CHECK(diagnosis.measurements == std::vector<std::string>{"wrong rows are in every batch entry",
-                                                           "wrong rows are in query head 2 alone",
-                                                           "wrong rows are in query row 4 alone"});
+  CHECK(diagnosis.measurements ==
+        std::vector<std::string>{"the wrong rows are in every batch entry",
+                                 "the wrong rows are in query head 2 only",
+                                 "the wrong rows are in query row 4 only"});
 
   Contract swapped;
   swapped.head_map = {HeadMapKind::explicit_list, {0, 1, 1, 1}};
@@ -149,9 +177,47 @@ TEST_CASE("diagnosis: the unexplained is described by where it is, and by what f
   none.largest_set = 0;
   const Diagnosis heads = diagnosis_of(misdeclared(test::normal_problem({}), swapped, {}), none);
   REQUIRE(heads.measurements.size() == 4);
-  CHECK(heads.measurements[1] == "wrong rows are in query head 1 alone");
-  CHECK(heads.measurements[2] == "wrong rows are in every query row");
+  CHECK(heads.measurements[1] == "the wrong rows are in query head 1 only");
+  CHECK(heads.measurements[2] == "the wrong rows are in every query row");
   CHECK(heads.measurements[3] == "query head 1 fits KV head 1");
+}
+
+TEST_CASE("diagnosis: several wrong rows are listed, and not said of rows that were not compared") {
+  ProblemTensors tensors = test::normal_problem({});
+  auto output = std::make_shared<TypedTensor>(*test::computed(tensors, {}));
+  // Rows 1, 2, 3 and 5 of [1, 4, 6, 3], in heads 0 and 2.
+  for (const std::size_t row : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{5}}) {
+    for (const std::size_t head : {std::size_t{0}, std::size_t{2}}) {
+      const float wrong = 100 + static_cast<float>(row);
+      std::memcpy(output->bytes.data() + 4 * (head * 6 + row) * 3, &wrong, 4);
+    }
+  }
+  tensors.output = output;
+  SearchOptions none;
+  none.largest_set = 0;
+  const Diagnosis diagnosis =
+      diagnosis_of(make_diagnosis_case(tensors, {}, ModelTolerance{&f32_model}), none);
+  REQUIRE(diagnosis.measurements.size() == 3);
+  CHECK(diagnosis.measurements[1] == "the wrong rows are in query heads 0 and 2 only");
+  CHECK(diagnosis.measurements[2] == "the wrong rows are in query rows 1 to 3 and 5 only");
+}
+
+TEST_CASE("diagnosis: where not every row is compared, it says so of the rows compared") {
+  // 60 rows on 2000 keys: some of the rows are looked at.
+  ProblemTensors tensors = test::normal_problem({.q_heads = 2, .queries = 30, .keys = 2000});
+  auto output = std::make_shared<TypedTensor>(*test::computed(tensors, {}));
+  const float wrong = 100;
+  for (std::size_t row = 0; row < 30; ++row) {
+    std::memcpy(output->bytes.data() + 4 * row * 3, &wrong, 4);
+  }
+  tensors.output = output;
+  SearchOptions none;
+  none.largest_set = 0;
+  const Diagnosis diagnosis =
+      diagnosis_of(make_diagnosis_case(tensors, {}, ModelTolerance{&f32_model}), none);
+  REQUIRE(diagnosis.measurements.size() == 3);
+  CHECK(diagnosis.measurements[1] ==
+        "the wrong ones of the rows compared are in query head 0 only");
 }
 
 TEST_CASE("diagnosis: NaN where a number belongs is wrong and stays unexplained") {

@@ -11,7 +11,8 @@ A document is followed from its first line to its last in an empty folder:
   standard output and standard error together. "..." stands for any text; alone on a line, for
   any lines. `echo $?` sees the status of the command before it.
 
-A console block that starts with "# not run: REASON" is left out, and the reason is printed.
+A console block that starts with "# not run: REASON" is left out, and the reason is printed. So is
+one that starts with "# needs: COMMAND" where bash fails at COMMAND.
 """
 
 import os
@@ -22,6 +23,7 @@ import sys
 import tempfile
 
 FENCE = re.compile(r"^```(\S*)(.*)$")
+NEEDS = "# needs: "
 TITLE = re.compile(r'title="([^"]+)"')
 
 
@@ -72,6 +74,11 @@ def pattern_of(expected):
     return "".join(parts)
 
 
+def holds(command, environment):
+    return subprocess.run(["bash", "-c", command], env=environment, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, timeout=300, check=False).returncode == 0
+
+
 def run_document(path, environment):
     """The failures, in words, and the number of commands that were run."""
     failures, count, status = [], 0, 0
@@ -86,6 +93,11 @@ def run_document(path, environment):
             if lines and lines[0].startswith("# not run: "):
                 print(f"{path.name}:{number}: {lines[0][2:]}")
                 continue
+            if lines and lines[0].startswith(NEEDS):
+                needed = lines.pop(0)[len(NEEDS):]
+                if not holds(needed, environment):
+                    print(f"{path.name}:{number}: not run: needs {needed}")
+                    continue
             for command, expected in commands(lines):
                 # The status before, for `echo $?`.
                 script = f"(exit {status})\n{command}\n"

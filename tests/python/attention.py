@@ -64,3 +64,14 @@ def bfloat16_bits(array):
 
 def from_bfloat16(bits):
     return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def e5m2_bits(array):
+    """Finite numbers rounded to float8 e5m2 by way of binary16 (half to even twice), as uint8."""
+    bits = np.asarray(array, np.float16).view(np.uint16).astype(np.uint32)
+    return ((bits + 0x7F + ((bits >> 8) & 1)) >> 8).astype(np.uint8)
+
+
+def from_e5m2(bits):
+    """e5m2 is the upper half of binary16."""
+    return (bits.astype(np.uint16) << 8).view(np.float16).astype(np.float32)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from attention import attend, bfloat16_bits, from_bfloat16
+from attention import attend, bfloat16_bits, e5m2_bits, from_bfloat16, from_e5m2
 
 import gqaverify
 
@@ -53,16 +53,18 @@ def test_identify_finds_the_alignment_of_a_function_that_does_not_say():
 
 def test_a_right_function_passes_in_every_type():
     def in_float(query, key, value, *, is_causal=False):
-        if query.dtype != np.uint16:
-            return attend(query, key, value, is_causal=is_causal)
-        wide = [from_bfloat16(x) for x in (query, key, value)]
-        return bfloat16_bits(attend(*wide, is_causal=is_causal))
+        read, write = {
+            np.dtype(np.uint16): (from_bfloat16, bfloat16_bits),
+            np.dtype(np.uint8): (from_e5m2, e5m2_bits),
+        }.get(query.dtype, (np.asarray, np.asarray))
+        wide = [read(x) for x in (query, key, value)]
+        return write(attend(*wide, is_causal=is_causal))
 
     types = ["float64", "float32", np.float16]
     try:
         import ml_dtypes  # noqa: F401
     except ImportError:
-        types.append("bfloat16")
+        types += ["bfloat16", "float8_e5m2"]
     report = gqaverify.identify(in_float, dtype=types)
     assert report.verdict == "pass", str(report)
     assert len(report.to_json()["types"]) == len(types)

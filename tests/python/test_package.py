@@ -63,6 +63,16 @@ def test_everything_public_is_exported_and_described():
     assert gqaverify.__version__ == _core.version
 
 
+def test_the_version_that_pip_sees_is_that_of_the_library():
+    tomllib = pytest.importorskip("tomllib")
+    project = Path(__file__).resolve().parents[2]
+    settings = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))
+    version = settings["tool"]["scikit-build"]["metadata"]["version"]
+    text = (project / version["input"]).read_text(encoding="utf-8")
+    # As scikit-build-core searches: the first match.
+    assert re.search(version["regex"], text, re.MULTILINE)["value"] == _core.version
+
+
 def test_mypy_agrees_with_the_package_and_its_stub():
     pytest.importorskip("mypy")
     flags = ["--strict", "--no-error-summary", "--enable-incomplete-feature=Unpack"]

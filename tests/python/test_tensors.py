@@ -145,6 +145,8 @@ def test_dlpack_that_fails_is_an_input_error(problem, answer, said):
     with pytest.raises(gqaverify.InputError, match=said) as caught:
         gqaverify.audit(problem[0], Failing(), *problem[2:])
     assert (caught.value.code, caught.value.where) == ("tensor.dlpack", "key")
+    # One line, without where in the object's library it was raised.
+    assert "\n" not in caught.value.message
 
 
 def test_an_interruption_inside_dlpack_passes_through(problem):

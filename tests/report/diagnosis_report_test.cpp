@@ -47,10 +47,10 @@ TEST_CASE("diagnosis_report: the unexplained says how much was tried, and what w
   Diagnosis diagnosis;
   diagnosis.status = DiagnosisStatus::unexplained;
   diagnosis.candidates = 1234;
-  diagnosis.measurements = {"wrong rows are in query head 2 alone"};
+  diagnosis.measurements = {"the wrong rows are in query head 2 only"};
   CHECK(diagnosis_text(diagnosis, "") ==
         "diagnosis: unexplained by any set of up to three known faults (1234 tried)\n"
-        "  wrong rows are in query head 2 alone\n");
+        "  the wrong rows are in query head 2 only\n");
   diagnosis.cut_short = true;
   CHECK(diagnosis_text(diagnosis, "")
             .starts_with("diagnosis: unexplained by any tried set of up to three known faults"));
@@ -66,6 +66,18 @@ TEST_CASE("diagnosis_report: people read what inputs cannot show of the common f
   CHECK(json["inseparable"].dump() ==
         R"([["contract","head_map.tiled"],["contract","mask.value_leak"]])");
   CHECK(json["explanations"].empty());
+}
+
+TEST_CASE("diagnosis_report: what the rows asked do not show is told with how many they were") {
+  Diagnosis diagnosis;
+  CHECK_FALSE(diagnosis_json(diagnosis).contains("not_shown"));
+  diagnosis.hidden.rows_compared = {"scale.missing", "mask.value_leak"};
+  diagnosis.hidden.rows = 58;
+  diagnosis.hidden.of = 1024;
+  CHECK(diagnosis_text(diagnosis, "") ==
+        "these inputs do not show, in the 58 of 1024 rows asked: scale.missing\n");
+  CHECK(diagnosis_json(diagnosis)["not_shown"].dump() ==
+        R"({"rows":58,"of":1024,"faults":["scale.missing","mask.value_leak"]})");
 }
 
 TEST_CASE("diagnosis_report: JSON has slugs, parameters, formulas and the rows that agree") {

@@ -171,6 +171,9 @@ std::string describe(const Contract& contract, std::int64_t key_size) {
     parts.push_back("scale 1/sqrt(dk)");
   }
   if (contract.softcap != 0) parts.push_back(fmt::format("softcap {}", to_text(contract.softcap)));
+  if (contract.empty_row != EmptyRow::zero) {
+    parts.push_back(fmt::format("empty rows {}", name(contract.empty_row)));
+  }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -42,11 +42,6 @@ std::vector<std::int64_t> touched(const std::vector<std::int64_t>& counts) {
   return indices;
 }
 
-std::string numbered(const AxisWords& words, const std::vector<std::int64_t>& indices) {
-  return fmt::format("{} {}", indices.size() == 1 ? words.singular : words.plural,
-                     list_of(indices));
-}
-
 // The heads of one batch entry that hold violations, and how full they are.
 struct BatchHeads {
   std::vector<std::int64_t> heads;
@@ -67,6 +62,11 @@ BatchHeads heads_of(const AuditTally& tally, const OutputAxes& axes, std::int64_
 }
 
 }  // namespace
+
+std::string numbered(const AxisWords& words, const std::vector<std::int64_t>& indices) {
+  return fmt::format("{} {}", indices.size() == 1 ? words.singular : words.plural,
+                     list_of(indices));
+}
 
 std::string describe_violations(const AuditTally& tally, const OutputAxes& axes) {
   if (tally.violations == 0) return "";

@@ -1,7 +1,9 @@
 // Where the violations of an output lie, in words.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "gqa/audit/tally.hpp"
 
@@ -12,6 +14,10 @@ struct AxisWords {
   const char* singular;
   const char* plural;
 };
+
+/// "row 3", "rows 1 and 2", "rows 0, 2 and 5 to 9": rising indices, shortened where there are many
+/// runs of them.
+std::string numbered(const AxisWords& words, const std::vector<std::int64_t>& indices);
 
 /// The axes of an output [batch, heads, rows, columns] as its tally counts them.
 struct OutputAxes {

@@ -17,15 +17,15 @@ Rational non_negative(const std::optional<std::string>& text, const std::string&
   return value;
 }
 
-const PrecisionModel& model_of(const std::string& name, const std::string& where) {
+}  // namespace
+
+const PrecisionModel& parse_model(const std::string& name, const std::string& where) {
   const PrecisionModel* model = find_precision_model(name);
   if (model != nullptr) return *model;
   throw InputError(
       "tolerance.unknown_model", where,
       fmt::format("\"{}\" is not known; write one of {}", name, fmt::join(model_names(), ", ")));
 }
-
-}  // namespace
 
 std::optional<Tolerance> stated_tolerance(
     const ToleranceWords& words, const std::function<std::string(std::string_view)>& place) {
@@ -50,7 +50,7 @@ std::optional<Tolerance> stated_tolerance(
   }
   if (words.max_ulp) return UlpTolerance{non_negative(words.max_ulp, at("max_ulp"))};
   if (!words.model) return std::nullopt;
-  return ModelTolerance{&model_of(*words.model, at("model")), words.accept_worst_case, {}};
+  return ModelTolerance{&parse_model(*words.model, at("model")), words.accept_worst_case, {}};
 }
 
 }  // namespace gqa

@@ -19,6 +19,9 @@ struct ToleranceWords {
   bool accept_worst_case = false;         ///< of `model`, or of models that are chosen
 };
 
+/// The precision model of that name. Errors: InputError at `where`: "tolerance.unknown_model".
+const PrecisionModel& parse_model(const std::string& name, const std::string& where);
+
 /// nullopt: no tolerance is stated, so models are chosen (audit_with_candidates).
 ///
 /// `place` gives what an error names for a word ("max_ulp"); without it the word itself.

@@ -34,6 +34,9 @@ struct WorstElement {
   Bounds absolute_error;
   Bounds ulp_error;
   Uncertain within = Uncertain::unknown();
+
+  /// Is there an error in ulp? Not if the output or what it should be is NaN or infinite.
+  bool is_measured() const { return ulp_error.upper > 0 || within.certainly(); }
 };
 
 /// Counts, extremes and places of the elements decided.

@@ -24,6 +24,7 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
   entry.path = path;
   entry.contract = problem.contract;
   entry.dimensions = problem.dimensions;
+  entry.operands = operands_present(problem, tensors);
   if (problem.output) entry.element_type = name(problem.output->type());
   // Without an output, of the gradient that comes first.
   for (const auto& gradient : {tensors.grad_query, tensors.grad_key, tensors.grad_value}) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gqa/attention/dimensions.hpp"
+#include "gqa/attention/operands_present.hpp"
 #include "gqa/audit/audit_outputs.hpp"
 #include "gqa/diagnose/audit_pictures.hpp"
 #include "gqa/diagnose/diagnosis.hpp"
@@ -30,6 +31,7 @@ struct AuditCase {
   std::string error_code;  ///< its code
   Contract contract;
   Dimensions dimensions;
+  OperandsPresent operands;
   std::string element_type;  ///< of the output
   Tolerance tolerance;
   std::optional<SampledRows> sample;      ///< nullopt: every row

@@ -38,17 +38,6 @@ std::vector<ElementBounds> bounds_of(const AttentionProblem& problem, const Tole
   return element_bounds(problem, tolerance, indices);
 }
 
-OperandsPresent operands_of(const AttentionProblem& problem, const ProblemTensors& tensors) {
-  OperandsPresent operands;
-  operands.past = problem.dimensions.past;
-  operands.mask = problem.visibility.has_mask();
-  operands.bias = problem.bias.has_value();
-  operands.sink = problem.sink.has_value();
-  operands.slopes = problem.alibi_slopes.has_value();
-  operands.lengths = tensors.nonpad_kv_seqlen != nullptr;
-  return operands;
-}
-
 // Rows of a block that are asked: all, or a few spread over it.
 std::vector<std::int64_t> asked_rows(const VisibleKeysPicture& picture, std::int64_t block) {
   constexpr std::int64_t most_pairs = std::int64_t{1} << 24;
@@ -161,7 +150,6 @@ AuditPictures audit_pictures(const ProblemTensors& tensors, const Contract& cont
   const AttentionProblem problem = make_problem(tensors, contract);
   const Dimensions& d = problem.dimensions;
   AuditPictures pictures;
-  pictures.operands = operands_of(problem, tensors);
   pictures.bounds = bounds_of(problem, tolerance, worst);
   std::optional<Behaviour> found;
   if (diagnosis != nullptr && !diagnosis->explanations.empty() &&

@@ -44,21 +44,10 @@ struct VisibleKeysPicture {
   std::int64_t key_cells() const { return (keys + keys_per_cell - 1) / keys_per_cell; }
 };
 
-/// Optional operands of a problem, for the contract in words.
-struct OperandsPresent {
-  std::int64_t past = 0;  ///< past keys
-  bool mask = false;
-  bool bias = false;  ///< a mask of numbers
-  bool sink = false;
-  bool slopes = false;
-  bool lengths = false;
-};
-
 struct AuditPictures {
   std::vector<ElementBounds> bounds;  ///< of the worst elements, and of some spread over all
   std::optional<HeadMapPicture> heads;
   std::optional<VisibleKeysPicture> visible_keys;
-  OperandsPresent operands;
   std::string found_by;  ///< the explanation that "found" is of; empty: none
 };
 

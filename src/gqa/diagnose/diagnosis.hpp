@@ -15,6 +15,14 @@ enum class DiagnosisStatus {
 };
 std::string_view name(DiagnosisStatus status);
 
+/// Faults that some inputs do not show under a tolerance.
+struct HiddenFaults {
+  std::vector<std::string> certain;        ///< every row was asked, or no row need be
+  std::vector<std::string> rows_compared;  ///< not in the rows that were asked
+  std::int64_t rows = 0;                   ///< so many rows were asked,
+  std::int64_t of = 0;                     ///< of so many
+};
+
 /// The diagnosis of one audited output, or of several outputs of one implementation.
 struct Diagnosis {
   DiagnosisStatus status = DiagnosisStatus::none;
@@ -22,6 +30,7 @@ struct Diagnosis {
   Tolerance tolerance;                    ///< under which they explain
   /// Pairs that these inputs cannot tell apart: "contract" or an explanation, and a fault.
   std::vector<std::pair<std::string, std::string>> inseparable;
+  HiddenFaults hidden;                    ///< of a pass; `certain` is among `inseparable`
   std::vector<std::string> measurements;  ///< of what is unexplained, in words
   std::int64_t candidates = 0;            ///< sets of faults that were tried
   bool cut_short = false;                 ///< not every set could be tried
@@ -35,11 +44,10 @@ Diagnosis diagnose(std::span<const DiagnosisCase> cases, const SearchOptions& op
 /// what its inputs cannot show. No row is compared again.
 Diagnosis diagnose_pass(const DiagnosisCase& problem);
 
-/// The faults that leave every row of a case as `behaviour` has it, as far as the tolerance
-/// can see: what a pass of these inputs does not exclude. A fault whose rows cannot all be
-/// asked within `largest_keys` visible keys is left out.
-std::vector<std::string> indistinguishable_faults(const DiagnosisCase& problem,
-                                                  const Behaviour& behaviour,
-                                                  std::int64_t largest_keys = 30'000);
+/// The faults that leave the rows of a case as `behaviour` has them, as far as the tolerance can
+/// see: what a pass of these inputs does not exclude. As many rows are asked as have
+/// `largest_keys` keys together.
+HiddenFaults hidden_faults(const DiagnosisCase& problem, const Behaviour& behaviour,
+                           std::int64_t largest_keys = 30'000);
 
 }  // namespace gqa

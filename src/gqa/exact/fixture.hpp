@@ -150,7 +150,7 @@ FixtureReport check_fixture(const Fixture& fixture);
 /// fixture that is malformed, throws InputError.
 FixtureReport check_fixture_file(const std::filesystem::path& path);
 
-/// The fixture files named, directories searched for *.json, in alphabetical order.
+/// The fixture files named, directories searched for *.json, by name, numbers by value.
 /// Errors: InputError "file.not_found"; "fixture.none_found" if nothing is left.
 std::vector<std::filesystem::path> find_fixtures(const std::vector<std::filesystem::path>& paths);
 

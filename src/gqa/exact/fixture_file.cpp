@@ -6,6 +6,7 @@
 #include "gqa/exact/fixture.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/io/json.hpp"
+#include "gqa/io/natural_order.hpp"
 
 namespace gqa {
 namespace {
@@ -83,7 +84,7 @@ std::vector<std::filesystem::path> find_fixtures(const std::vector<std::filesyst
     }
   }
   if (found.empty()) throw InputError("fixture.none_found", "PATH", "there is no fixture to check");
-  std::ranges::sort(found);
+  std::ranges::sort(found, natural_path_less);
   return found;
 }
 

@@ -14,11 +14,11 @@ void wrong_field_type(const json& value, const std::string& where, const char* e
                    fmt::format("holds {}; expected {}", text, expected));
 }
 
-const json& required_field(const json& object, const std::string& field, const std::string& where) {
+const json& required_field(const json& object, std::string_view field, std::string_view where) {
   const auto found = object.find(field);
   if (found == object.end()) {
-    throw InputError("fixture.missing_field", where.empty() ? field : where + ": " + field,
-                     "is missing");
+    throw InputError("fixture.missing_field",
+                     fmt::format("{}{}{}", where, where.empty() ? "" : ": ", field), "is missing");
   }
   return *found;
 }
@@ -54,8 +54,8 @@ bool boolean_field(const json& value, const std::string& where) {
 }
 
 // Looping over null runs no time at all, and what it should have stated is never checked.
-const json& list_field(const json& value, const std::string& where) {
-  if (!value.is_array()) wrong_field_type(value, where, "a list");
+const json& list_field(const json& value, std::string_view where) {
+  if (!value.is_array()) wrong_field_type(value, std::string(where), "a list");
   return value;
 }
 

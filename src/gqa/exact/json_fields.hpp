@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,9 +15,10 @@
 
 namespace gqa {
 
-/// The value of a required field. Errors: InputError "fixture.missing_field".
-const nlohmann::json& required_field(const nlohmann::json& object, const std::string& field,
-                                     const std::string& where);
+/// The value of a required field. Errors: InputError "fixture.missing_field". (Views, because GCC
+/// 14 takes what is returned for a part of a temporary string.)
+const nlohmann::json& required_field(const nlohmann::json& object, std::string_view field,
+                                     std::string_view where);
 
 /// Errors: InputError "fixture.unknown_field" for a field outside `known`;
 /// "fixture.field_type" if `object` is not an object.
@@ -27,7 +29,7 @@ void require_known_fields(const nlohmann::json& object, const std::set<std::stri
 std::string string_field(const nlohmann::json& value, const std::string& where);
 std::int64_t integer_field(const nlohmann::json& value, const std::string& where);
 bool boolean_field(const nlohmann::json& value, const std::string& where);
-const nlohmann::json& list_field(const nlohmann::json& value, const std::string& where);
+const nlohmann::json& list_field(const nlohmann::json& value, std::string_view where);
 std::vector<std::int64_t> integer_list(const nlohmann::json& value, const std::string& where);
 
 [[noreturn]] void wrong_field_type(const nlohmann::json& value, const std::string& where,

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "gqa/error.hpp"
+#include "gqa/io/natural_order.hpp"
 
 namespace gqa {
 
@@ -22,7 +23,7 @@ std::vector<fs::path> visible_entries(const fs::path& directory) {
     throw InputError(missing ? "file.not_found" : "file.unreadable", directory.string(),
                      error.message());
   }
-  std::sort(entries.begin(), entries.end());
+  std::sort(entries.begin(), entries.end(), natural_path_less);
   return entries;
 }
 

@@ -6,7 +6,8 @@
 
 namespace gqa {
 
-/// Paths of all entries whose names do not start with a dot, sorted by name.
+/// Paths of all entries whose names do not start with a dot, by name, numbers by
+/// their value.
 ///
 /// Errors: InputError at the path: "file.not_found", "file.unreadable" (also if it is no
 /// directory).

@@ -1,5 +1,7 @@
 #include "gqa/num/ball.hpp"
 
+#include <flint/fmpq.h>
+
 #include <cmath>
 #include <limits>
 

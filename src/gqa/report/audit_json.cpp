@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "gqa/io/contract_json.hpp"
 #include "gqa/report/audit_report.hpp"
 #include "gqa/report/diagnosis_report.hpp"
@@ -58,7 +60,8 @@ ordered_json worst_json(const WorstElement& worst) {
   return {{"index", worst.index},
           {"output", fmt::format("{:.17g}", worst.output)},
           {"reference", reference_json(worst.reference)},
-          {"ulp", number_json(worst.ulp_error.upper)},
+          {"ulp", number_json(worst.is_measured() ? worst.ulp_error.upper
+                                                  : std::numeric_limits<double>::quiet_NaN())},
           {"within", worst.within.certainly()}};
 }
 

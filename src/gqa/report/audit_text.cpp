@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "gqa/report/audit_report.hpp"
 #include "gqa/report/diagnosis_report.hpp"
@@ -33,12 +34,23 @@ std::string decided(const AuditTally& tally) {
   return text;
 }
 
+// What the element should be, and how far it is from that if both are numbers.
+std::string expectation(const WorstElement& worst) {
+  const Bounds& reference = worst.reference;
+  if (std::isnan(reference.lower)) return "the contract demands NaN";
+  if (std::isinf(reference.lower) && reference.lower == reference.upper) {
+    return fmt::format("the contract demands {}", reference.lower);
+  }
+  const std::string range =
+      fmt::format("the exact value lies in [{:.9g}, {:.9g}]", reference.lower, reference.upper);
+  // From NaN or infinity there is no distance.
+  if (!worst.is_measured()) return range;
+  return fmt::format("{}: {} ulp", range, figure(worst.ulp_error.upper));
+}
+
 std::string worst_line(const WorstElement& worst) {
-  return fmt::format(
-      "    [{}, {}, {}, {}] is {:.9g}; the exact value lies in [{:.9g}, {:.9g}]: {}\n",
-      worst.index[0], worst.index[1], worst.index[2], worst.index[3], worst.output,
-      worst.reference.lower, worst.reference.upper,
-      fmt::format("{} ulp", figure(worst.ulp_error.upper)));
+  return fmt::format("    [{}, {}, {}, {}] is {:.9g}; {}\n", worst.index[0], worst.index[1],
+                     worst.index[2], worst.index[3], worst.output, expectation(worst));
 }
 
 std::string violations_text(const AuditResult& result) {
@@ -49,7 +61,8 @@ std::string violations_text(const AuditResult& result) {
       result.strength == FailureStrength::proved ? "proved" : "beyond what rounding makes likely",
       result.where);
   for (std::size_t i = 0; i < std::min<std::size_t>(3, tally.worst.size()); ++i) {
-    text += worst_line(tally.worst[i]);
+    // Violations come first; what is within the tolerance, or open, is none.
+    if (tally.worst[i].within.certainly_not()) text += worst_line(tally.worst[i]);
   }
   return text;
 }
@@ -70,8 +83,12 @@ std::string model_line(const AuditCase& entry) {
     return fmt::format("    no precision model for these types explains the output: tried {}\n",
                        model_list(model->tried));
   }
-  return fmt::format("    finding: the rounding of {} explains the output, that of {} does not\n",
-                     model->model->name, model_list(model->tighter()));
+  const std::string tighter = model_list(model->tighter());
+  return fmt::format(
+      "    finding: the rounding of {0} explains the output, that of {1} does not\n"
+      "        this does not fail: no model was named, and a kernel that computes in {0} is right\n"
+      "        if yours computes in {1}, name that model: then it alone decides\n",
+      model->model->name, tighter);
 }
 
 // A pass on a sample says nothing of the rows beside it.
@@ -124,8 +141,9 @@ std::string case_text(const AuditCase& entry) {
   }
   const AuditTally& tally = entry.result->tally;
   std::string text = fmt::format("{:<10}{}\n", name(entry.verdict), entry.path);
-  text += fmt::format("    {}; {}\n", sizes(entry),
-                      describe(entry.contract, entry.dimensions.key_size));
+  text +=
+      fmt::format("    {}; {}{}\n", sizes(entry),
+                  describe(entry.contract, entry.dimensions.key_size), describe(entry.operands));
   text += fmt::format("    {}{} elements ({}) against {}\n", first_name(entry), tally.elements,
                       decided(tally), describe(entry.tolerance));
   text += fmt::format("    largest certified error {} ulp ({} absolute), mean {} ulp\n",

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace gqa {
@@ -33,13 +35,27 @@ bool concerns_people(std::string_view slug) {
   return false;
 }
 
-std::string inseparable_line(const Diagnosis& diagnosis, const std::string& indent) {
-  std::vector<std::string> faults;
+std::string people_read(const std::vector<std::string>& faults) {
+  std::vector<std::string> common;
+  std::ranges::copy_if(faults, std::back_inserter(common), concerns_people);
+  return fmt::format("{}", fmt::join(common, ", "));
+}
+
+std::string inseparable_lines(const Diagnosis& diagnosis, const std::string& indent) {
+  std::vector<std::string> certain;
   for (const auto& [first, second] : diagnosis.inseparable) {
-    if (first == "contract" && concerns_people(second)) faults.push_back(second);
+    if (first == "contract") certain.push_back(second);
   }
-  if (faults.empty()) return "";
-  return fmt::format("{}these inputs cannot show: {}\n", indent, fmt::join(faults, ", "));
+  std::string text;
+  if (const std::string faults = people_read(certain); !faults.empty()) {
+    text += fmt::format("{}these inputs cannot show: {}\n", indent, faults);
+  }
+  const HiddenFaults& hidden = diagnosis.hidden;
+  if (const std::string faults = people_read(hidden.rows_compared); !faults.empty()) {
+    text += fmt::format("{}these inputs do not show, in the {} of {} rows asked: {}\n", indent,
+                        hidden.rows, hidden.of, faults);
+  }
+  return text;
 }
 
 }  // namespace
@@ -57,7 +73,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const std::string& indent
       text += fmt::format("{}  {}\n", indent, line);
     }
   }
-  return text + inseparable_line(diagnosis, indent);
+  return text + inseparable_lines(diagnosis, indent);
 }
 
 nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
@@ -79,6 +95,11 @@ nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
   json["inseparable"] = nlohmann::ordered_json::array();
   for (const auto& [first, second] : diagnosis.inseparable) {
     json["inseparable"].push_back({first, second});
+  }
+  const HiddenFaults& hidden = diagnosis.hidden;
+  if (!hidden.rows_compared.empty()) {
+    json["not_shown"] = {
+        {"rows", hidden.rows}, {"of", hidden.of}, {"faults", hidden.rows_compared}};
   }
   json["measurements"] = diagnosis.measurements;
   json["candidates"] = diagnosis.candidates;

@@ -42,8 +42,10 @@ std::string counts_line(const ProbeReport& report) {
     text += fmt::format("; {} not supported: not verified", report.unsupported());
   }
   if (report.count(Verdict::fail) == 0 && report.diagnosis.status == DiagnosisStatus::named) {
-    text += fmt::format("\nfinding: within the rounding of that model, and what {} is",
-                        report.diagnosis.explanations.front().describe());
+    text += fmt::format(
+        "\nfinding: within the rounding of that model, and what {} is\n"
+        "    this does not fail: a kernel that computes in that model is right",
+        report.diagnosis.explanations.front().describe());
   }
   return text + "\n";
 }

@@ -23,7 +23,8 @@ class BallMatrix {
     const auto rows = from.matrix(0, 0);
     for (std::size_t r = 0; r < rows.rows(); ++r) {
       for (std::size_t c = 0; c < rows.columns(); ++c) {
-        arb_set(arb_mat_entry(matrix_, r, c), rows(r, c).get());
+        arb_set(arb_mat_entry(matrix_, static_cast<slong>(r), static_cast<slong>(c)),
+                rows(r, c).get());
       }
     }
   }

@@ -102,7 +102,8 @@ ModularMinor largest_minor(const ModularMatrix& matrix) {
   nmod_mat_init(square, size, size, matrix.prime());
   for (std::size_t r = 0; r < minor.rows.size(); ++r) {
     for (std::size_t c = 0; c < minor.columns.size(); ++c) {
-      nmod_mat_entry(square, r, c) = matrix(minor.rows[r], minor.columns[c]);
+      nmod_mat_entry(square, static_cast<slong>(r), static_cast<slong>(c)) =
+          matrix(minor.rows[r], minor.columns[c]);
     }
   }
   minor.determinant = nmod_mat_det(square);

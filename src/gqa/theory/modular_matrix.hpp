@@ -48,7 +48,7 @@ class ModularMatrix {
 
  private:
   std::uint64_t* start(std::size_t r) const {
-    return columns() == 0 ? nullptr : &nmod_mat_entry(matrix_, r, 0);
+    return columns() == 0 ? nullptr : &nmod_mat_entry(matrix_, static_cast<slong>(r), 0);
   }
   nmod_mat_t matrix_;
 };

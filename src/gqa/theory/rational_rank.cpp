@@ -1,5 +1,6 @@
 #include "gqa/theory/rational_rank.hpp"
 
+#include <flint/fmpq.h>
 #include <flint/fmpq_mat.h>
 
 #include <vector>

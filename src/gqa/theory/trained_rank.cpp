@@ -133,7 +133,8 @@ class Group {
       for (std::size_t a = 0; a < rows.size(); ++a) {
         for (std::size_t b = 0; b < rows.size(); ++b) {
           const Ball entry = dot(rows[a].data(), rows[b].data(), rows[a].size());
-          arb_set(arb_mat_entry(product.get(), a, b), entry.get());
+          arb_set(arb_mat_entry(product.get(), static_cast<slong>(a), static_cast<slong>(b)),
+                  entry.get());
         }
       }
       if (!product.cholesky(factor)) return false;

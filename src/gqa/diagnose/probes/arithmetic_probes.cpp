@@ -10,8 +10,10 @@ double zero(std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
 double one(std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
   return 1;
 }
-double unit(std::int64_t, std::int64_t, std::int64_t, std::int64_t d) {
-  return d == 0 ? 1 : 0;
+// Scores are the sums of the keys' first two numbers: together these have more digits than
+// float8 e5m2 has.
+double two_units(std::int64_t, std::int64_t, std::int64_t, std::int64_t d) {
+  return d < 2 ? 1 : 0;
 }
 
 }  // namespace
@@ -22,16 +24,20 @@ std::vector<Probe> arithmetic_probes(ElementType type) {
   probes.push_back(ProbeBuilder(type, "large_scores", "scores of 96: exp without the maximum",
                                 {.queries = 1, .keys = 3})
                        .scale(1)
-                       .query(unit)
+                       .query(two_units)
                        .key([](auto, auto, std::int64_t s, std::int64_t d) {
-                         return d == 0 ? (s == 2 ? 88.0 : 96.0) : 0.0;
+                         // 96, 96, 88.
+                         return d == 0 ? 96.0 : d == 1 && s == 2 ? -8.0 : 0.0;
                        })
                        .build());
   probes.push_back(ProbeBuilder(type, "rising_scores", "an online softmax whose maximum moves",
                                 {.queries = 1, .keys = 12})
-                       .query(unit)
+                       .query(two_units)
                        .key([](auto, auto, std::int64_t s, std::int64_t d) {
-                         return d == 0 ? static_cast<double>(s) / 2 : 0.0;
+                         // 0, 1/2, 1, ... 11/2.
+                         if (d > 1) return 0.0;
+                         return d == 0 ? static_cast<double>(s / 2)
+                                       : static_cast<double>(s % 2) / 2;
                        })
                        .build());
   probes.push_back(

@@ -206,8 +206,7 @@ Markup audit_case_section(const std::string& id, const AuditCase& entry, bool wi
     if (!diagnosis.is_empty()) content += heading(3, "Diagnosis") + diagnosis;
   }
   content += heading(3, "The contract");
-  content += contract_section(entry.contract, entry.dimensions,
-                              entry.pictures ? &entry.pictures->operands : nullptr);
+  content += contract_section(entry.contract, entry.dimensions, entry.operands);
   return content + outputs_table(entry) + errors_of(id, entry, with_parts) + pictures_of(id, entry);
 }
 

@@ -31,7 +31,7 @@ std::string head_map(const Contract& contract, const Dimensions& d) {
   return "";
 }
 
-std::string score(const Contract& contract, const Dimensions& d, const OperandsPresent* operands) {
+std::string score(const Contract& contract, const Dimensions& d, const OperandsPresent& operands) {
   std::string text =
       contract.scale ? fmt::format("{} \u00D7 \u27E8query, key\u27E9", to_text(*contract.scale))
                      : fmt::format("\u27E8query, key\u27E9 / \u221A{}, the exact root", d.key_size);
@@ -39,9 +39,8 @@ std::string score(const Contract& contract, const Dimensions& d, const OperandsP
     const std::string cap = to_text(contract.softcap);
     text += fmt::format("; then the softcap {} \u00D7 tanh(score / {})", cap, cap);
   }
-  if (operands == nullptr) return text;
-  if (operands->bias) text += "; plus the mask's number";
-  if (operands->slopes) text += "; minus the slope times the distance (ALiBi)";
+  if (operands.bias) text += "; plus the mask's number";
+  if (operands.slopes) text += "; minus the slope times the distance (ALiBi)";
   return text;
 }
 
@@ -63,25 +62,25 @@ std::string side(std::int64_t count, const char* where) {
                    : fmt::format("{} to the {}", count, where);
 }
 
-std::string visible(const Contract& contract, const OperandsPresent* operands) {
+std::string visible(const Contract& contract, const OperandsPresent& operands) {
   std::vector<std::string> rules;
   if (contract.causal) rules.push_back("keys up to the row's own position");
   if (!contract.window.is_unbounded()) {
     rules.push_back(fmt::format("keys of a window, {} and {}", side(contract.window.left, "left"),
                                 side(contract.window.right, "right")));
   }
-  if (operands != nullptr && operands->lengths) {
+  if (operands.lengths) {
     rules.push_back("keys before nonpad_kv_seqlen of the batch entry");
   }
-  if (operands != nullptr && operands->mask) rules.push_back("keys that attn_mask allows");
+  if (operands.mask) rules.push_back("keys that attn_mask allows");
   if (rules.empty()) return "every key";
   const bool positioned = contract.causal || !contract.window.is_unbounded();
   return fmt::format("{}{}", fmt::join(rules, ", and "),
                      positioned ? "; " + position(contract) : "");
 }
 
-std::string weights(const OperandsPresent* operands) {
-  const bool sink = operands != nullptr && operands->sink;
+std::string weights(const OperandsPresent& operands) {
+  const bool sink = operands.sink;
   return sink ? "softmax over the visible keys and the head's sink, a key without a value"
               : "softmax over the visible keys";
 }
@@ -103,7 +102,7 @@ std::string empty_row(EmptyRow policy) {
 }  // namespace
 
 Markup contract_section(const Contract& contract, const Dimensions& d,
-                        const OperandsPresent* operands) {
+                        const OperandsPresent& operands) {
   std::vector<std::pair<std::string, Markup>> rules{
       {"Sizes", text(sizes(d))},
       {"Head map", text(head_map(contract, d))},

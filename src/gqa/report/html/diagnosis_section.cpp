@@ -41,6 +41,19 @@ Markup unexplained_markup(const Diagnosis& diagnosis) {
   return measured.empty() ? content : content + bullets(measured);
 }
 
+Markup not_shown_markup(const std::string& id, const HiddenFaults& hidden) {
+  if (hidden.rows_compared.empty()) return {};
+  std::vector<Markup> faults;
+  for (const std::string& slug : hidden.rows_compared) {
+    faults.push_back(code(slug) + text(": " + sentence_of(slug)));
+  }
+  return foldable(id,
+                  text(fmt::format("Not shown in the {} of {} rows asked: {}", grouped(hidden.rows),
+                                   grouped(hidden.of),
+                                   counted(static_cast<std::int64_t>(faults.size()), "fault"))),
+                  bullets(faults));
+}
+
 Markup inseparable_markup(const std::string& id, const Diagnosis& diagnosis) {
   if (diagnosis.inseparable.empty()) return {};
   Table table("What these inputs cannot tell apart",
@@ -75,7 +88,8 @@ Markup diagnosis_section(const std::string& id, const Diagnosis& diagnosis) {
     content += explanation_markup(explanation, &explanation == &diagnosis.explanations.front());
   }
   if (diagnosis.status == DiagnosisStatus::unexplained) content += unexplained_markup(diagnosis);
-  return content + inseparable_markup(id, diagnosis);
+  return content + inseparable_markup(id, diagnosis) +
+         not_shown_markup(id + "-not-shown", diagnosis.hidden);
 }
 
 }  // namespace gqa::html

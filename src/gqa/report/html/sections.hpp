@@ -6,15 +6,15 @@
 
 #include "gqa/attention/contract.hpp"
 #include "gqa/attention/dimensions.hpp"
-#include "gqa/diagnose/audit_pictures.hpp"
+#include "gqa/attention/operands_present.hpp"
 #include "gqa/diagnose/diagnosis.hpp"
 #include "gqa/report/html/markup.hpp"
 
 namespace gqa::html {
 
-/// The contract in words, one rule a line; `operands` may be null.
+/// The contract in words, one rule a line.
 Markup contract_section(const Contract& contract, const Dimensions& dimensions,
-                        const OperandsPresent* operands);
+                        const OperandsPresent& operands);
 
 /// Every explanation with the sentence and the wrong formula of each fault, or what could be
 /// measured; then what the inputs cannot tell apart, folded under `id`. Empty for nothing.
