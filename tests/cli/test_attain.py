@@ -45,6 +45,12 @@ class Attain(unittest.TestCase):
         keys = ["--keys", "1,5;1,5"]
         self.attain(*self.SEGMENT, *keys, "--point", "2,4", status=HOLDS, kind="reachable_with_keys")
         self.attain(*self.SEGMENT, *keys, "--point", "3,2", status=WRONG, kind="unreachable_with_keys")
+        self.attain("--values", "0;5;0", "--keys", "0;1;2", "--point", "1", status=HOLDS,
+                    kind="reachable_between_weights")  # fmt: skip
+        out = self.run_program("attain", "--values", "0;5;0", "--keys", "0;1;2", "--point", "1",
+                               status=HOLDS).stdout  # fmt: skip
+        self.assertIn("is at most 1 for the former and at least 1 for the latter", out)
+        self.assertNotIn("not here", out)
         out = self.run_program("attain", "--values", "0;1;2", "--keys", "1;1;1", "--point", "3/2",
                                "--certificate", self.certificate, status=UNDECIDED)  # fmt: skip
         self.assertIn("undecided", out.stdout)

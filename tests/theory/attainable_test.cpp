@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "gqa/exact/segment.hpp"
 #include "gqa/theory/certificate.hpp"
 #include "support/errors.hpp"
@@ -55,7 +58,8 @@ Reach reach(const RationalMatrix& values, const RationalMatrix& keys, const Rati
   INFO(found.certificate.dump());
   INFO(verdict.reason);
   CHECK(verdict.verified);
-  const bool positive = verdict.kind == "reachable_with_keys";
+  const bool positive =
+      verdict.kind == "reachable_with_keys" || verdict.kind == "reachable_between_weights";
   CHECK(positive == (found.reach == Reach::reachable));
   return found.reach;
 }
@@ -229,6 +233,45 @@ TEST_CASE("attainable with keys: many weightings and too few keys may stay undec
   // Exponents of a million and more are not evaluated.
   const RationalMatrix far{{0}, {1}, {Rational(3'000'017)}};
   CHECK(reach({{0, 0}, {7, 0}, {0, 7}}, far, {2, 2}) == Reach::undecided);
+}
+
+TEST_CASE("attainable with keys: weightings on both sides of the one equation have one between") {
+  // Keys 0, 1, 2, values 0, 5, 0: the output is 5 w1, at most 5/3, which the zero query gives.
+  const RationalMatrix keys{{0}, {1}, {2}}, values{{0}, {5}, {0}};
+  CHECK(reach(values, keys, {1}) == Reach::reachable);
+  CHECK(reach(values, keys, {make_rational(5, 3)}) == Reach::reachable);
+  CHECK(reach(values, keys, {make_rational(1, 1000)}) == Reach::reachable);
+  CHECK(reach(values, keys, {2}) == Reach::undecided);  // none does, which is not proved
+}
+
+TEST_CASE("attainable with keys: what is called reachable lies between outputs of some queries") {
+  int reachable = 0, undecided = 0;
+  for (const std::uint64_t seed : test::seeds(200)) {
+    test::Random random(seed);
+    const RationalMatrix keys = random_rows(random, 3, 1, 4), values = random_rows(random, 3, 1, 9);
+    const RationalVector point{make_rational(static_cast<long>(random.integer(-30, 30)), 4)};
+    CAPTURE(seed);
+    const Reach answer = reach(values, keys, point);
+    undecided += answer == Reach::undecided ? 1 : 0;
+    if (answer != Reach::reachable) continue;
+    ++reachable;
+    // The outputs of many queries, in binary64: the point is not beyond them.
+    double least = 1e9, most = -1e9;
+    for (double q = -30; q <= 30; q += 0x1p-6) {
+      double total = 0, sum = 0;
+      for (std::size_t j = 0; j < 3; ++j) {
+        const double w = std::exp(q * (keys[j][0].get_d() - keys[0][0].get_d()));
+        total += w;
+        sum += w * values[j][0].get_d();
+      }
+      least = std::min(least, sum / total);
+      most = std::max(most, sum / total);
+    }
+    CHECK(least <= point[0].get_d() + 1e-3);
+    CHECK(most >= point[0].get_d() - 1e-3);
+  }
+  CHECK(reachable > 40);
+  CHECK(undecided < 60);
 }
 
 TEST_CASE("attainable with keys: what a query gives is reachable") {

@@ -20,6 +20,12 @@ inline const std::map<std::string, std::string>& certificate_texts() {
       {"reachable_with_keys",
        R"("values": [["0"], ["4"]], "keys": [["0"], ["1"]], "point": ["3"],
           "weights": ["1/4", "3/4"], "inverse": [["-1", "1"], ["1", "0"]])"},
+      // w0 w2 / w1^2 is 13/36 and 5/4; the inverse is that of least squares on keys 0, 1, 2.
+      {"reachable_between_weights",
+       R"("values": [["0"], ["3"], ["2"]], "keys": [["0"], ["1"], ["2"]], "point": ["1"],
+          "lower_weights": ["13/20", "3/10", "1/20"], "upper_weights": ["5/8", "1/4", "1/8"],
+          "relation": ["1", "-2", "1"], "inverse": [["-1/2", "0", "1/2"], ["5/6", "1/3", "-1/6"]],
+          "remainder": ["1/6", "-1/3", "1/6"])"},
       // Every softmax over keys 0, 1, 2 has w0 w2 = w1^2; these weights have 1/8 against 1/16.
       {"unreachable_with_keys",
        R"("values": [["0", "0"], ["4", "0"], ["0", "4"]], "keys": [["0"], ["1"], ["2"]],

@@ -241,6 +241,20 @@ TEST_CASE("certificate: a negative strength is rejected though the output is rig
   CHECK(checked(document).reason == "a strength is not positive");
 }
 
+TEST_CASE("certificate: weights on one side of the relation have nothing between them") {
+  const json document = test::certificate_of("reachable_between_weights");
+  json changed = document;
+  changed["upper_weights"] = document["lower_weights"];
+  CHECK(checked(changed).reason == "the upper weights are below the relation");
+  changed = document;
+  changed["lower_weights"] = document["upper_weights"];
+  CHECK(checked(changed).reason == "the lower weights are above the relation");
+  // Keys that allow another relation beside: the query is not proved to give the weights.
+  changed = document;
+  changed["keys"] = {{"0"}, {"0"}, {"0"}};
+  CHECK(checked(changed).reason == "the query does not give the weights between");
+}
+
 TEST_CASE("certificate: weights that obey the relation are not unreachable") {
   json document = test::certificate_of("unreachable_with_keys");
   document["weights"] = {"1/7", "2/7", "4/7"};

@@ -32,7 +32,14 @@ std::string witness_text(const nlohmann::ordered_json& certificate) {
   if (certificate.contains("weights")) {
     text += fmt::format("weights {}\n", list_text(certificate["weights"]));
   }
-  if (certificate.contains("relation")) {
+  if (certificate.contains("lower_weights")) {
+    text += fmt::format(
+        "weights {} and {} reach the point; the product of weights to the powers {}, which is 1 "
+        "for "
+        "every query, is at most 1 for the former and at least 1 for the latter\n",
+        list_text(certificate["lower_weights"]), list_text(certificate["upper_weights"]),
+        list_text(certificate["relation"]));
+  } else if (certificate.contains("relation")) {
     text += fmt::format("the product of weights to the powers {} is 1 for every query, not here\n",
                         list_text(certificate["relation"]));
   }

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-#include <utility>
-
 #include "gqa/error.hpp"
 #include "gqa/theory/certificate_writer.hpp"
 #include "gqa/theory/simplex.hpp"
@@ -37,48 +34,6 @@ Rational dot(const RationalVector& a, const RationalVector& b) {
   Rational sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
-}
-
-constexpr unsigned long largest_exponent = 1'000'000;  // that a checker need evaluate
-
-// product(bases ^ exponents), or nullopt if an exponent is too large to evaluate.
-std::optional<Rational> product_of_powers(const RationalVector& bases,
-                                          const RationalVector& exponents) {
-  mpz_class numerator = 1, denominator = 1, power;
-  for (std::size_t j = 0; j < bases.size(); ++j) {
-    const mpz_class exponent = exponents[j].get_num();
-    if (abs(exponent) > largest_exponent) return std::nullopt;
-    const unsigned long size = mpz_class(abs(exponent)).get_ui();
-    const bool up = exponent > 0;
-    mpz_pow_ui(power.get_mpz_t(), bases[j].get_num_mpz_t(), size);
-    (up ? numerator : denominator) *= power;
-    mpz_pow_ui(power.get_mpz_t(), bases[j].get_den_mpz_t(), size);
-    (up ? denominator : numerator) *= power;
-  }
-  return make_rational(numerator, denominator);
-}
-
-ordered_json key_certificate(const char* kind, const RationalMatrix& values,
-                             const RationalMatrix& keys, const RationalVector& point,
-                             const RationalVector& weights, const RationalMatrix& inverse) {
-  ordered_json json = new_certificate(kind);
-  json["values"] = exact_json(values);
-  json["keys"] = exact_json(keys);
-  json["point"] = exact_json(point);
-  json["weights"] = exact_json(weights);
-  json["inverse"] = exact_json(inverse);
-  return json;
-}
-
-// The first relation that the weights break; `too_large` if one cannot be evaluated.
-std::optional<RationalVector> broken_relation(const RationalMatrix& relations,
-                                              const RationalVector& weights, bool& too_large) {
-  for (const RationalVector& relation : relations) {
-    const std::optional<Rational> product = product_of_powers(weights, relation);
-    if (!product) too_large = true;
-    if (product && *product != 1) return relation;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -140,41 +95,6 @@ ordered_json certificate_of(const Attainability& found, const RationalMatrix& va
   json["value_sides"] = exact_json(sides);
   json["point_side"] = exact_json(Rational(dot(found.normal, point) + found.offset));
   return json;
-}
-
-KeyReachability key_reachability(const RationalMatrix& values, const RationalMatrix& keys,
-                                 const RationalVector& point) {
-  require_shapes(values, point);
-  require_rows(keys, values.size(), keys.empty() ? 0 : keys[0].size(), "keys");
-  const Attainability found = attainability(values, point);
-  if (!found.attainable) {
-    return {Reach::unreachable, certificate_of(found, values, point),
-            "no positive weights reach the point, whatever the keys"};
-  }
-  const std::size_t key_columns = keys[0].size() + 1;
-  const RowReduction of_keys = row_reduction(with_ones(keys), key_columns);
-  bool too_large = false;
-  const std::optional<RationalVector> broken =
-      broken_relation(left_null_vectors(of_keys), found.weights, too_large);
-  if (!broken && !too_large) {
-    return {Reach::reachable,
-            key_certificate("reachable_with_keys", values, keys, point, found.weights,
-                            generalised_inverse(of_keys, key_columns)),
-            of_keys.rank() == keys.size() ? "these keys allow every positive weighting"
-                                          : "the logarithms of these weights fit the keys"};
-  }
-  const std::size_t value_columns = point.size() + 1;
-  const RowReduction of_values = row_reduction(with_ones(values), value_columns);
-  if (broken && of_values.rank() == values.size()) {
-    ordered_json json = key_certificate("unreachable_with_keys", values, keys, point, found.weights,
-                                        generalised_inverse(of_values, value_columns));
-    json["relation"] = exact_json(*broken);
-    return {Reach::unreachable, std::move(json),
-            "the only weights that reach the point break an equation that every query obeys"};
-  }
-  return {Reach::undecided, nullptr,
-          too_large ? "an equation between the weights has exponents beyond a million"
-                    : "many weightings reach the point; the one found does not fit the keys"};
 }
 
 }  // namespace gqa

@@ -41,7 +41,11 @@ struct KeyReachability {
 /// - the rows of [keys 1] are linearly independent: then every positive weighting can be had;
 /// - the values are affinely independent: then the weights are unique, and their logarithms lie
 ///   in that space exactly if product(w_j ^ n_j) = 1 for every integer n with n [keys 1] = 0;
-/// - the weights that were found happen to obey all these equations.
+/// - the weights that were found happen to obey all these equations;
+/// - there is one such equation, and weightings that reach the point were found on both sides of
+/// it:
+///   they may be mixed, so one in between obeys it (the intermediate value theorem).
+/// Otherwise undecided: several equations, or one whose other side was not met.
 ///
 /// Shapes: keys [N, dk] with dk >= 1. Errors: as attainability, and "attain.shape" at "keys".
 KeyReachability key_reachability(const RationalMatrix& values, const RationalMatrix& keys,

@@ -22,6 +22,7 @@ constexpr std::array named_rules{
     NamedRule{"attainable_point", rules::attainable_point},
     NamedRule{"separating_hyperplane", rules::separating_hyperplane},
     NamedRule{"reachable_with_keys", rules::reachable_with_keys},
+    NamedRule{"reachable_between_weights", rules::reachable_between_weights},
     NamedRule{"unreachable_with_keys", rules::unreachable_with_keys},
     NamedRule{"equal_outputs", rules::equal_outputs},
     NamedRule{"pooling_loss", rules::pooling_loss},

@@ -21,7 +21,8 @@ struct CertificateVerdict {
 /// (certificate_rules/), no others. Shares no code with what writes certificates but the rational
 /// type and the JSON reader.
 ///
-/// Kinds: attainable_point, separating_hyperplane, reachable_with_keys, unreachable_with_keys,
+/// Kinds: attainable_point, separating_hyperplane, reachable_with_keys, reachable_between_weights,
+/// unreachable_with_keys,
 /// equal_outputs, pooling_loss, pooling_lossless, weight_pooling_loss, weight_pooling_lossless,
 /// rank_lower_bound, rank_upper_bound, counterexample, byte_ledger, polynomial_identity.
 ///

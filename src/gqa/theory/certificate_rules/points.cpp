@@ -76,6 +76,31 @@ std::string reachable_with_keys(CertificateFields& fields) {
   return fmt::format("{} is reached by a query with these {} keys", to_text(point), keys.size());
 }
 
+std::string reachable_between_weights(CertificateFields& fields) {
+  const RationalMatrix values = fields.matrix("values");
+  const RationalMatrix keys = fields.matrix("keys");
+  const RationalVector point = fields.vector("point");
+  const RationalVector lower = fields.vector("lower_weights");
+  const RationalVector upper = fields.vector("upper_weights");
+  const RationalVector relation = fields.vector("relation");
+  const RationalVector remainder = fields.vector("remainder");
+  require(keys.size() == values.size(), "there are not as many keys as values");
+  require_weights_reach(lower, values, point);
+  require_weights_reach(upper, values, point);
+  require(product_of_powers(lower, relation) <= 1, "the lower weights are above the relation");
+  require(product_of_powers(upper, relation) >= 1, "the upper weights are below the relation");
+  const RationalMatrix projection = product(with_ones(keys), fields.matrix("inverse"));
+  require(remainder.size() == keys.size(), "the remainder has a wrong length");
+  for (std::size_t j = 0; j < projection.size(); ++j) {
+    require(projection[j].size() == relation.size(), "the inverse has a wrong number of columns");
+    for (std::size_t k = 0; k < relation.size(); ++k) {
+      const Rational expected = (j == k ? 1 : 0) - Rational(remainder[j] * relation[k]);
+      require(projection[j][k] == expected, "the query does not give the weights between");
+    }
+  }
+  return fmt::format("{} is reached by a query with these {} keys", to_text(point), keys.size());
+}
+
 std::string unreachable_with_keys(CertificateFields& fields) {
   const RationalMatrix values = fields.matrix("values");
   const RationalMatrix keys = fields.matrix("keys");

@@ -24,6 +24,14 @@ std::string separating_hyperplane(CertificateFields& fields);
 /// the shift inverse ln(weights) give them.
 std::string reachable_with_keys(CertificateFields& fields);
 
+/// values [N, d], keys [N, dk], point [d], lower_weights [N], upper_weights [N], relation [N] of
+/// integers, inverse [dk + 1, N], remainder [N]: both weights reach the point as in
+/// attainable_point, and so does every mixture; product(w_j ^ relation_j) is at most 1 for the
+/// lower and at least 1 for the upper ones, so 1 for a mixture w. By 1 - [keys 1] inverse =
+/// remainder relation^T its logarithms are [keys 1] inverse ln(w): the query and the shift inverse
+/// ln(w) give it.
+std::string reachable_between_weights(CertificateFields& fields);
+
 /// values [N, d], keys [N, dk], point [d], weights [N], inverse [d + 1, N], relation [N] of
 /// integers: the weights reach the point and, by [values 1] inverse = 1, no others of sum 1 do;
 /// the relation is zero against every column of keys and against ones, so that every softmax over
