@@ -27,6 +27,13 @@ std::vector<std::string> hidden_by(const test::CaseSizes& sizes, const Contract&
   return hidden_faults(problem, problem.declared).certain;
 }
 
+// What is measured where no fault is looked for.
+Diagnosis without_search(const ProblemTensors& tensors) {
+  SearchOptions none;
+  none.largest_set = 0;
+  return diagnosis_of(make_diagnosis_case(tensors, {}, ModelTolerance{&f32_model}), none);
+}
+
 }  // namespace
 
 TEST_CASE("diagnosis: a single KV head cannot show which head is read, two can") {
@@ -193,10 +200,7 @@ TEST_CASE("diagnosis: several wrong rows are listed, and not said of rows that w
     }
   }
   tensors.output = output;
-  SearchOptions none;
-  none.largest_set = 0;
-  const Diagnosis diagnosis =
-      diagnosis_of(make_diagnosis_case(tensors, {}, ModelTolerance{&f32_model}), none);
+  const Diagnosis diagnosis = without_search(tensors);
   REQUIRE(diagnosis.measurements.size() == 3);
   CHECK(diagnosis.measurements[1] == "the wrong rows are in query heads 0 and 2 only");
   CHECK(diagnosis.measurements[2] == "the wrong rows are in query rows 1 to 3 and 5 only");
@@ -211,10 +215,7 @@ TEST_CASE("diagnosis: where not every row is compared, it says so of the rows co
     std::memcpy(output->bytes.data() + 4 * row * 3, &wrong, 4);
   }
   tensors.output = output;
-  SearchOptions none;
-  none.largest_set = 0;
-  const Diagnosis diagnosis =
-      diagnosis_of(make_diagnosis_case(tensors, {}, ModelTolerance{&f32_model}), none);
+  const Diagnosis diagnosis = without_search(tensors);
   REQUIRE(diagnosis.measurements.size() == 3);
   CHECK(diagnosis.measurements[1] ==
         "the wrong ones of the rows compared are in query head 0 only");

@@ -8,7 +8,7 @@ using namespace gqa;
 
 namespace {
 
-Rational dot(const RationalVector& a, const RationalVector& b) {
+Rational inner_product(const RationalVector& a, const RationalVector& b) {
   Rational sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
@@ -60,19 +60,20 @@ TEST_CASE("simplex: solutions satisfy the rows, and multipliers prove optimum or
     for (std::size_t c = 0; c < width; ++c) {
       RationalVector column;
       for (const RationalVector& row : rows) column.push_back(row[c]);
-      const Rational side = dot(result.multipliers, column);
+      const Rational side = inner_product(result.multipliers, column);
       CHECK((result.feasible ? side >= objective[c] : side <= 0));
     }
     if (!result.feasible) {
       ++infeasible;
-      CHECK(dot(result.multipliers, right) > 0);
+      CHECK(inner_product(result.multipliers, right) > 0);
       continue;
     }
     ++optimal;
-    for (std::size_t r = 0; r < height; ++r) CHECK(dot(rows[r], result.solution) == right[r]);
+    for (std::size_t r = 0; r < height; ++r)
+      CHECK(inner_product(rows[r], result.solution) == right[r]);
     for (const Rational& x : result.solution) CHECK(x >= 0);
-    CHECK(dot(objective, result.solution) == result.value);
-    CHECK(dot(result.multipliers, right) == result.value);
+    CHECK(inner_product(objective, result.solution) == result.value);
+    CHECK(inner_product(result.multipliers, right) == result.value);
   }
   CHECK(infeasible > 50);
   CHECK(optimal > 50);

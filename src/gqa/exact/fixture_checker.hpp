@@ -77,6 +77,15 @@ class FixtureChecker {
   FixtureReport report_;
 };
 
+/// The elements cast one by one, in one shape.
+template <class To, class From, class Cast>
+Tensor<To> cast_tensor(const Tensor<From>& from, Cast cast) {
+  std::vector<To> data;
+  data.reserve(from.size());
+  for (const From& value : from.data()) data.push_back(cast(value));
+  return Tensor<To>(from.shape(), std::move(data));
+}
+
 /// The same problem in the second engine.
 Problem<BoostNumbers> to_second_engine(const Problem<GmpNumbers>& problem);
 

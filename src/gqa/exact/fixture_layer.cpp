@@ -1,8 +1,6 @@
 // A layer with its projections: query, key and value from one input, and other weights beside.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "gqa/exact/fixture_checker.hpp"
 #include "gqa/exact/fixture_fields.hpp"
 #include "gqa/exact/json_fields.hpp"

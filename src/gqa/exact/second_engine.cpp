@@ -9,10 +9,7 @@ namespace {
 template <class To, class From, class Cast>
 std::optional<Tensor<To>> cast_tensor(const std::optional<Tensor<From>>& from, Cast cast) {
   if (!from) return std::nullopt;
-  std::vector<To> data;
-  data.reserve(from->size());
-  for (const From& value : from->data()) data.push_back(cast(value));
-  return Tensor<To>(from->shape(), std::move(data));
+  return gqa::cast_tensor<To>(*from, cast);
 }
 
 }  // namespace
@@ -25,10 +22,10 @@ Problem<BoostNumbers> to_second_engine(const Problem<GmpNumbers>& problem) {
   other.lengths = problem.lengths;
   other.mask = problem.mask;
   if (!problem.strengths) {
-    other.query = *cast_tensor<BoostLogRational>(std::optional(problem.query), logarithm);
-    other.key = *cast_tensor<BoostRational>(std::optional(problem.key), number);
+    other.query = gqa::cast_tensor<BoostLogRational>(problem.query, logarithm);
+    other.key = gqa::cast_tensor<BoostRational>(problem.key, number);
   }
-  other.value = *cast_tensor<BoostRational>(std::optional(problem.value), number);
+  other.value = gqa::cast_tensor<BoostRational>(problem.value, number);
   other.strengths = cast_tensor<BoostRational>(problem.strengths, number);
   other.bias = cast_tensor<BoostLogRational>(problem.bias, logarithm);
   other.score_shift = cast_tensor<BoostLogRational>(problem.score_shift, logarithm);

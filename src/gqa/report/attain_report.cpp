@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "gqa/report/number_json.hpp"
 namespace gqa {
 namespace {
 
@@ -17,15 +18,6 @@ const char* word(Reach reach) {
   return "undecided";
 }
 
-// "(3, 1/2)", of a list of numbers as a certificate holds it.
-std::string list_text(const nlohmann::ordered_json& list) {
-  std::string text = "(";
-  for (const auto& number : list) {
-    text += (text.size() > 1 ? ", " : "") + number.get<std::string>();
-  }
-  return text + ")";
-}
-
 std::string witness_text(const nlohmann::ordered_json& certificate) {
   if (certificate.is_null()) return {};
   std::string text;
@@ -35,8 +27,7 @@ std::string witness_text(const nlohmann::ordered_json& certificate) {
   if (certificate.contains("lower_weights")) {
     text += fmt::format(
         "weights {} and {} reach the point; the product of weights to the powers {}, which is 1 "
-        "for "
-        "every query, is at most 1 for the former and at least 1 for the latter\n",
+        "for every query, is at most 1 for the former and at least 1 for the latter\n",
         list_text(certificate["lower_weights"]), list_text(certificate["upper_weights"]),
         list_text(certificate["relation"]));
   } else if (certificate.contains("relation")) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gqa/error.hpp"
+#include "gqa/report/number_json.hpp"
 #include "gqa/theory/certificate_writer.hpp"
 #include "gqa/theory/exact_input.hpp"
 
@@ -45,11 +46,7 @@ const char* word(const std::optional<WeightPoolingLoss>& loss) {
 std::string weight_text(const WeightDecision& decision) {
   if (!decision.loss) return "lossless, for every input";
   const Json& c = decision.certificate;
-  const auto list = [&c](const char* field) {
-    std::string text;
-    for (const Json& x : c.at(field)) text += (text.empty() ? "" : ", ") + x.get<std::string>();
-    return "(" + text + ")";
-  };
+  const auto list = [&c](const char* field) { return list_text(c.at(field)); };
   if (*decision.loss == WeightPoolingLoss::values_differ) {
     return fmt::format(
         "values_differ: LOSES at head {} of its group: on the one position {} the "

@@ -11,18 +11,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-void require_rows(const RationalMatrix& rows, std::size_t count, std::size_t width,
-                  const char* where) {
-  bool fits = !rows.empty() && width > 0 && rows.size() == count;
-  for (const RationalVector& row : rows) fits = fits && row.size() == width;
-  if (!fits) {
-    throw InputError("attain.shape", where,
-                     fmt::format("is no list of {} rows of one length, at least 1", count));
-  }
-}
-
 void require_shapes(const RationalMatrix& values, const RationalVector& point) {
-  require_rows(values, values.size(), values.empty() ? 0 : values[0].size(), "values");
+  require_rows(values, values.size(), "values");
   if (point.size() != values[0].size()) {
     throw InputError(
         "attain.shape", "point",
@@ -30,13 +20,13 @@ void require_shapes(const RationalMatrix& values, const RationalVector& point) {
   }
 }
 
-Rational dot(const RationalVector& a, const RationalVector& b) {
-  Rational sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
-
 }  // namespace
+
+void require_rows(const RationalMatrix& rows, std::size_t count, const char* where) {
+  if (has_shape(rows, count, rows.empty() ? 0 : rows[0].size())) return;
+  throw InputError("attain.shape", where,
+                   fmt::format("is no list of {} rows of one length, at least 1", count));
+}
 
 Attainability attainability(const RationalMatrix& values, const RationalVector& point) {
   require_shapes(values, point);

@@ -8,6 +8,10 @@
 
 namespace gqa {
 
+/// Errors: InputError "attain.shape" at `where` unless these are `count` rows of one length, at
+/// least one of each.
+void require_rows(const RationalMatrix& rows, std::size_t count, const char* where);
+
 /// Exactly one of the two witnesses is set.
 struct Attainability {
   bool attainable = false;

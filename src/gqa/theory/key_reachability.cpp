@@ -1,10 +1,7 @@
 // Reachability by a query against given keys.
-#include <fmt/format.h>
-
 #include <optional>
 #include <utility>
 
-#include "gqa/error.hpp"
 #include "gqa/theory/attainable.hpp"
 #include "gqa/theory/certificate_writer.hpp"
 
@@ -12,15 +9,6 @@ namespace gqa {
 namespace {
 
 using nlohmann::ordered_json;
-
-void require_keys(const RationalMatrix& keys, std::size_t count) {
-  bool fits = keys.size() == count && !keys[0].empty();
-  for (const RationalVector& key : keys) fits = fits && key.size() == keys[0].size();
-  if (!fits) {
-    throw InputError("attain.shape", "keys",
-                     fmt::format("is no list of {} rows of one length, at least 1", count));
-  }
-}
 
 constexpr unsigned long largest_exponent = 1'000'000;  // that a checker need evaluate
 
@@ -143,7 +131,7 @@ ordered_json between_certificate(const Question& asked, const RationalVector& fo
 KeyReachability key_reachability(const RationalMatrix& values, const RationalMatrix& keys,
                                  const RationalVector& point) {
   const Attainability found = attainability(values, point);
-  require_keys(keys, values.size());
+  require_rows(keys, values.size(), "keys");
   if (!found.attainable) {
     return {Reach::unreachable, certificate_of(found, values, point),
             "no positive weights reach the point, whatever the keys"};

@@ -1,5 +1,6 @@
 #include "gqa/theory/rational_matrix.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace gqa {
@@ -72,6 +73,28 @@ RationalMatrix generalised_inverse(const RowReduction& reduction, std::size_t co
 RationalMatrix with_ones(RationalMatrix rows) {
   for (RationalVector& row : rows) row.push_back(1);
   return rows;
+}
+
+Rational dot(const RationalVector& a, const RationalVector& b) {
+  Rational sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+RationalVector product(const RationalMatrix& matrix, const RationalVector& vector) {
+  RationalVector result;
+  for (const RationalVector& row : matrix) result.push_back(dot(row, vector));
+  return result;
+}
+
+bool is_zero(const RationalVector& vector) {
+  return std::ranges::all_of(vector, [](const Rational& x) { return x == 0; });
+}
+
+bool has_shape(const RationalMatrix& rows, std::size_t count, std::size_t columns) {
+  return count > 0 && columns > 0 && rows.size() == count &&
+         std::ranges::all_of(
+             rows, [columns](const RationalVector& row) { return row.size() == columns; });
 }
 
 }  // namespace gqa

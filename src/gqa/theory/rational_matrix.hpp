@@ -34,4 +34,14 @@ RationalMatrix generalised_inverse(const RowReduction& reduction, std::size_t co
 /// Every row with a 1 behind it.
 RationalMatrix with_ones(RationalMatrix rows);
 
+/// Precondition: the sizes fit.
+Rational dot(const RationalVector& a, const RationalVector& b);
+/// matrix vector. Precondition: the sizes fit.
+RationalVector product(const RationalMatrix& matrix, const RationalVector& vector);
+
+bool is_zero(const RationalVector& vector);
+
+/// Are these `count` rows of `columns` entries, with at least one of each?
+bool has_shape(const RationalMatrix& rows, std::size_t count, std::size_t columns);
+
 }  // namespace gqa

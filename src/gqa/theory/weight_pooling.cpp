@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gqa/error.hpp"
 #include "gqa/theory/pooling_condition.hpp"
 
@@ -10,11 +12,10 @@ namespace {
 
 void require_shape(const RationalMatrices& weights, std::size_t heads, std::size_t rows,
                    std::size_t columns, const char* where) {
-  bool fits = !weights.empty() && weights.size() == heads && rows > 0 && columns > 0;
-  for (const RationalMatrix& one : weights) {
-    fits = fits && one.size() == rows;
-    for (const RationalVector& row : one) fits = fits && row.size() == columns;
-  }
+  const bool fits = !weights.empty() && weights.size() == heads &&
+                    std::ranges::all_of(weights, [&](const RationalMatrix& one) {
+                      return has_shape(one, rows, columns);
+                    });
   if (!fits) {
     throw InputError("pooling.shape", where,
                      fmt::format("is not [{}, {}, {}] of positive extents", heads, rows, columns));
@@ -26,15 +27,6 @@ std::size_t rows_of(const RationalMatrices& weights) {
 }
 std::size_t columns_of(const RationalMatrices& weights) {
   return rows_of(weights) == 0 ? 0 : weights[0][0].size();
-}
-
-bool is_zero(const RationalMatrix& matrix) {
-  for (const RationalVector& row : matrix) {
-    for (const Rational& x : row) {
-      if (x != 0) return false;
-    }
-  }
-  return true;
 }
 
 // query^T (key - mean), or key - mean if there is no query.
@@ -66,7 +58,8 @@ std::optional<WeightPoolingLoss> weight_pooling_loss(const RationalMatrices& key
   for (const RationalMatrix& value : value_weights) {
     if (value != value_weights[0]) return WeightPoolingLoss::values_differ;
   }
-  if (is_zero(value_weights[0])) return std::nullopt;
+  const auto no_values = [](const RationalVector& row) { return is_zero(row); };
+  if (std::ranges::all_of(value_weights[0], no_values)) return std::nullopt;
   const RationalMatrix mean = mean_of(key_weights);
   for (std::size_t h = 0; h < heads; ++h) {
     const RationalMatrix* query = query_weights.empty() ? nullptr : &query_weights[h];

@@ -16,22 +16,6 @@ RationalVector unit(std::size_t size, std::size_t at) {
   return vector;
 }
 
-Rational dot(const RationalVector& a, const RationalVector& b) {
-  Rational sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-RationalVector product(const RationalMatrix& matrix, const RationalVector& vector) {
-  RationalVector result;
-  for (const RationalVector& row : matrix) result.push_back(dot(row, vector));
-  return result;
-}
-
-bool is_zero(const RationalVector& vector) {
-  return vector == RationalVector(vector.size());
-}
-
 [[noreturn]] void no_loss() {
   throw std::logic_error("weights that lose nothing have no witness of a loss");
 }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <string_view>
 
@@ -26,11 +25,6 @@ std::string end_text(double end) {
 std::string range_text(std::int64_t first, std::int64_t count, std::string_view one) {
   return count == 1 ? fmt::format("{} {}", one, first)
                     : fmt::format("{}s {} to {}", one, first, first + count - 1);
-}
-
-std::string capitalised(std::string text) {
-  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text;
 }
 
 // "b1 h3", of blocks their first.
@@ -174,8 +168,7 @@ Drawing drawing_of(const std::string& id, const HeatGrid& grid, const HeatScale&
                               range_text(grid.first_row, grid.rows, of.row));
   drawing.description = fmt::format(
       "A grid of {} by {}: {}s down, {}s across{}. The largest error is {} ulp; {} of {} cells "
-      "hold "
-      "violations.",
+      "hold violations.",
       grid.lines, grid.columns, of.head, of.row,
       grid.rows_per_column > 1 ? fmt::format(" in blocks of {}", grid.rows_per_column) : "",
       figure(summary.largest), summary.violated, grid.largest.size());

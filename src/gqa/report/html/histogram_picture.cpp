@@ -178,7 +178,7 @@ std::string bounds_text(const std::vector<Range>& ranges, std::size_t asked) {
     text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", range.name, range.text());
   }
   if (ranges.empty()) return "";
-  text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  text = capitalised(text);
   return asked > 0 ? fmt::format(" {} over the {} that were asked for theirs.", text,
                                  counted(static_cast<std::int64_t>(asked), "element"))
                    : fmt::format(" {}.", text);

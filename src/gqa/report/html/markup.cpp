@@ -77,11 +77,15 @@ Markup heading(int level, std::string_view content) {
 }
 
 std::string sentence(std::string_view words) {
+  return capitalised(words) + ".";
+}
+
+std::string capitalised(std::string_view words) {
   std::string result(words);
   if (!result.empty() && result[0] >= 'a' && result[0] <= 'z') {
     result[0] = static_cast<char>(result[0] - 'a' + 'A');
   }
-  return result + ".";
+  return result;
 }
 
 Markup paragraph(std::string_view content) {

@@ -56,7 +56,9 @@ Markup style_sheet(std::string_view css);
 
 /// A heading of a level from 1 to 6.
 Markup heading(int level, std::string_view content);
-/// The first letter made large: "The map is tiled." of "the map is tiled".
+/// The first letter made large: "The map" of "the map".
+std::string capitalised(std::string_view words);
+/// The same with a full stop: "The map is tiled." of "the map is tiled".
 std::string sentence(std::string_view words);
 /// <p>, <code>.
 Markup paragraph(std::string_view content);

@@ -16,9 +16,7 @@ Certificate attainable_point(const Matrix& values, const Row& point, const Row& 
 Certificate separating_hyperplane(const Matrix& values, const Row& point, const Row& normal,
                                   const Rational& offset) {
   Certificate c = new_certificate("separating_hyperplane");
-  const auto side = [&](const Row& at) {
-    return Rational(claim_instances::dot(normal, at) + offset);
-  };
+  const auto side = [&](const Row& at) { return Rational(dot(normal, at) + offset); };
   Row sides;
   for (const Row& value : values) sides.push_back(side(value));
   c["values"] = exact_json(values);

@@ -92,12 +92,6 @@ Matrix sum(Matrix a, const Matrix& b) {
   return a;
 }
 
-Rational dot(const Row& a, const Row& b) {
-  Rational total = 0;
-  for (std::size_t c = 0; c < a.size(); ++c) total += a[c] * b[c];
-  return total;
-}
-
 std::size_t rank(const Matrix& matrix) {
   const std::vector<Rational> data = flat({matrix});
   return rational_rank(MatrixView<const Rational>(data.data(), matrix.size(), matrix[0].size()));

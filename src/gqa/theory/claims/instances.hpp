@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "gqa/attention/attention.hpp"
+#include "gqa/theory/rational_matrix.hpp"
 
 namespace gqa::claim_instances {
 
-using Row = std::vector<Rational>;
-using Matrix = std::vector<Row>;
+using Row = RationalVector;
+using Matrix = RationalMatrix;
 
 /// numerator / denominator. Precondition: the denominator is not zero.
 Rational fraction(long numerator, long denominator);
@@ -38,7 +39,6 @@ Matrix stacked_outputs(const Problem<GmpNumbers>& problem);
 /// a b. Precondition: the shapes fit.
 Matrix product(const Matrix& a, const Matrix& b);
 Matrix sum(Matrix a, const Matrix& b);
-Rational dot(const Row& a, const Row& b);
 std::size_t rank(const Matrix& matrix);
 
 /// Random integers from -4 to 4, the same on every platform.
