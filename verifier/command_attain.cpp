@@ -17,7 +17,7 @@
 namespace gqa::program {
 namespace {
 
-struct Options {
+struct AttainOptions {
   std::string file;
   std::string values;
   std::string point;
@@ -41,7 +41,7 @@ AttainQuestion question_from_file(const std::string& path) {
   return question;
 }
 
-AttainQuestion question_from_flags(const Options& options) {
+AttainQuestion question_from_flags(const AttainOptions& options) {
   AttainQuestion question;
   question.values = parse_matrix(options.values, "--values");
   question.point = parse_vector(options.point, "--point");
@@ -49,7 +49,7 @@ AttainQuestion question_from_flags(const Options& options) {
   return question;
 }
 
-ExitStatus run(const Options& options) {
+ExitStatus run_attain(const AttainOptions& options) {
   const AttainQuestion question =
       options.file.empty() ? question_from_flags(options) : question_from_file(options.file);
   const AttainReport report = attain_report(question);
@@ -71,7 +71,7 @@ ExitStatus run(const Options& options) {
 }  // namespace
 
 Command add_attain(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AttainOptions>();
   CLI::App* app = program.add_subcommand(
       "attain", "Whether a query with finite scores can reach an output, with a certificate");
   app->footer(
@@ -93,7 +93,7 @@ Command add_attain(CLI::App& program) {
       ->type_name("FILE");
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
       ->type_name("FILE");
-  return {app, [options](Cluster&) { return run(*options); }};
+  return {app, [options](Cluster&) { return run_attain(*options); }};
 }
 
 }  // namespace gqa::program

@@ -18,7 +18,7 @@
 namespace gqa::program {
 namespace {
 
-struct Options {
+struct AuditOptions {
   AuditFlags audit;
   KernelFlags kernel;
   TypeFlag type;
@@ -51,7 +51,7 @@ void audit_answer(KernelHost& host, Recording& recording, ElementType type, Audi
   }
 }
 
-void audit_generated(KernelHost& host, const Options& options, Audit& audit) {
+void audit_generated(KernelHost& host, const AuditOptions& options, Audit& audit) {
   for (const ElementType type : probe_types(host.capabilities(), options.type.type())) {
     const auto problems =
         generated_problems(host.capabilities(), type, options.problems, options.problem_seed);
@@ -85,7 +85,7 @@ void audit_recorded_inputs(KernelHost& host, Audit& audit) {
   }
 }
 
-void audit_kernel(const Options& options, Audit& audit) {
+void audit_kernel(const AuditOptions& options, Audit& audit) {
   if (audit.is_compared()) {
     throw InputError("kernel.not_repeatable", "--kernel",
                      "a live kernel need not answer alike twice: no --journal, no MPI ranks");
@@ -98,7 +98,7 @@ void audit_kernel(const Options& options, Audit& audit) {
   }
 }
 
-ExitStatus run(const Options& all, Cluster& cluster) {
+ExitStatus run_audit(const AuditOptions& all, Cluster& cluster) {
   const AuditFlags& options = all.audit;
   std::optional<tbb::global_control> limit;
   if (options.threads > 0) {
@@ -125,7 +125,7 @@ ExitStatus run(const Options& all, Cluster& cluster) {
 }  // namespace
 
 Command add_audit(CLI::App& program) {
-  auto all = std::make_shared<Options>();
+  auto all = std::make_shared<AuditOptions>();
   AuditFlags* options = &all->audit;
   CLI::App* app = program.add_subcommand(
       "audit", "Recorded tensors, or a live kernel, against the certified reference");
@@ -177,7 +177,7 @@ Command add_audit(CLI::App& program) {
       ->capture_default_str();
   options->files.add_to(*app);
   app->add_option("--junit", options->junit, "Write a JUnit XML report to FILE")->type_name("FILE");
-  return {app, [all](Cluster& cluster) { return run(*all, cluster); }, true};
+  return {app, [all](Cluster& cluster) { return run_audit(*all, cluster); }, true};
 }
 
 }  // namespace gqa::program

@@ -13,7 +13,7 @@
 namespace gqa::program {
 namespace {
 
-struct Options {
+struct CheckOptions {
   std::vector<std::string> paths;
   std::string json;
 };
@@ -48,7 +48,7 @@ nlohmann::ordered_json to_json(const std::string& path, const Checked& checked) 
           {"reason", checked.error.empty() ? verdict.reason : checked.error}};
 }
 
-ExitStatus run(const Options& options) {
+ExitStatus run_check(const CheckOptions& options) {
   nlohmann::ordered_json json{{"schema", "gqaverify.check/1"}};
   json["certificates"] = nlohmann::ordered_json::array();
   std::string text;
@@ -78,14 +78,14 @@ ExitStatus run(const Options& options) {
 }  // namespace
 
 Command add_check(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckOptions>();
   CLI::App* app =
       program.add_subcommand("check", "Re-verifies certificates with rational arithmetic alone");
   app->footer("Example: gqaverify check certificate.json");
   app->add_option("CERTIFICATE", options->paths, "Certificate files")->required();
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
       ->type_name("FILE");
-  return {app, [options](Cluster&) { return run(*options); }};
+  return {app, [options](Cluster&) { return run_check(*options); }};
 }
 
 }  // namespace gqa::program

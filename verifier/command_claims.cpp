@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ClaimsOptions {
   std::vector<std::string> names;
   std::string trained_model;
   std::string certificates;
@@ -29,7 +29,7 @@ struct Options {
 };
 
 // --trained-model, $GQAVERIFY_DATA, or the data beside the sources; empty: none.
-fs::path trained_model_folder(const Options& options) {
+fs::path trained_model_folder(const ClaimsOptions& options) {
   if (!options.trained_model.empty()) return options.trained_model;
   const char* data = std::getenv("GQAVERIFY_DATA");
   const fs::path folder =
@@ -68,7 +68,7 @@ void write_certificates(const std::vector<ClaimReport>& reports, const fs::path&
   }
 }
 
-ExitStatus run(const Options& options) {
+ExitStatus run_claims(const ClaimsOptions& options) {
   std::vector<const Claim*> chosen;
   for (const std::string& name : options.names) chosen.push_back(&find_claim(name, "NAME"));
   const bool whole = chosen.empty();
@@ -91,7 +91,7 @@ ExitStatus run(const Options& options) {
 }  // namespace
 
 Command add_claims(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ClaimsOptions>();
   CLI::App* app = program.add_subcommand(
       "claims", "What is said about grouped-query attention: proved, checked or refuted");
   app->footer(
@@ -110,7 +110,7 @@ Command add_claims(CLI::App& program) {
                   "Write each certificate to a file of FOLDER, for gqaverify check")
       ->type_name("FOLDER");
   options->files.add_to(*app);
-  return {app, [options](Cluster&) { return run(*options); }};
+  return {app, [options](Cluster&) { return run_claims(*options); }};
 }
 
 }  // namespace gqa::program

@@ -13,14 +13,14 @@
 namespace gqa::program {
 namespace {
 
-struct Options {
+struct EnumerateOptions {
   std::int64_t max_heads = 12;
   std::string engine = "gmp";
   std::size_t threads = 0;
   OutputFiles files;
 };
 
-ExitStatus run(const Options& options) {
+ExitStatus run_enumerate(const EnumerateOptions& options) {
   std::optional<tbb::global_control> limit;
   if (options.threads > 0) {
     limit.emplace(tbb::global_control::max_allowed_parallelism, options.threads);
@@ -44,7 +44,7 @@ ExitStatus run(const Options& options) {
 }  // namespace
 
 Command add_enumerate(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EnumerateOptions>();
   CLI::App* app = program.add_subcommand(
       "enumerate", "Every head count, every divisor, six weight fixtures: exact equality");
   app->footer("Example: gqaverify enumerate --engine boost");
@@ -56,7 +56,7 @@ Command add_enumerate(CLI::App& program) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   options->files.add_to(*app);
-  return {app, [options](Cluster&) { return run(*options); }};
+  return {app, [options](Cluster&) { return run_enumerate(*options); }};
 }
 
 }  // namespace gqa::program

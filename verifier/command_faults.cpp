@@ -12,7 +12,7 @@
 namespace gqa::program {
 namespace {
 
-struct Options {
+struct FaultsOptions {
   std::vector<std::string> names;
   std::string markdown;
   std::string json;
@@ -38,7 +38,7 @@ std::vector<const FaultKind*> chosen(const std::vector<std::string>& names) {
   return kinds;
 }
 
-ExitStatus run(const Options& options) {
+ExitStatus run_faults(const FaultsOptions& options) {
   const std::vector<const FaultKind*> kinds = chosen(options.names);
   if (!options.markdown.empty()) write_file_atomically(options.markdown, fault_markdown(kinds));
   const std::string text = options.names.empty() ? fault_list(kinds) : fault_text(kinds);
@@ -50,7 +50,7 @@ ExitStatus run(const Options& options) {
 }  // namespace
 
 Command add_faults(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FaultsOptions>();
   CLI::App* app = program.add_subcommand(
       "faults", "The faults that a diagnosis can name: wrong formulas, smallest examples");
   app->footer("Example: gqaverify faults head_map softcap.after_mask");
@@ -60,7 +60,7 @@ Command add_faults(CLI::App& program) {
       ->type_name("FILE");
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
       ->type_name("FILE");
-  return {app, [options](Cluster&) { return run(*options); }};
+  return {app, [options](Cluster&) { return run_faults(*options); }};
 }
 
 }  // namespace gqa::program

@@ -16,7 +16,7 @@
 namespace gqa::program {
 namespace {
 
-struct Options {
+struct IdentifyOptions {
   KernelFlags kernel;
   TypeFlag type;
   OutputFiles files;
@@ -35,7 +35,7 @@ ExitStatus status_of(const std::vector<ProbeReport>& reports) {
   return status;
 }
 
-ExitStatus run(const Options& options) {
+ExitStatus run_identify(const IdentifyOptions& options) {
   KernelHost host = options.kernel.start();
   std::vector<ProbeReport> reports;
   std::vector<ProbeCase> shown;
@@ -57,7 +57,7 @@ ExitStatus run(const Options& options) {
 }  // namespace
 
 Command add_identify(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<IdentifyOptions>();
   CLI::App* app = program.add_subcommand(
       "identify", "The contract that a live kernel implements, beside the declared one");
   app->footer(
@@ -67,7 +67,7 @@ Command add_identify(CLI::App& program) {
   options->kernel.add_to(*app, true);
   options->type.add_to(*app, "Element type of the probes; default: every one that it takes");
   options->files.add_to(*app);
-  return {app, [options](Cluster&) { return run(*options); }};
+  return {app, [options](Cluster&) { return run_identify(*options); }};
 }
 
 }  // namespace gqa::program

@@ -16,7 +16,7 @@
 namespace gqa::program {
 namespace {
 
-struct Options {
+struct LedgerOptions {
   std::string config;
   std::int64_t layers = 0;
   std::int64_t layers_without_cache = 0;
@@ -60,7 +60,7 @@ StorageFormat required(const std::optional<StorageFormat>& format, const char* f
 }
 
 // Without a file: the shape from flags.
-CacheModel stated_model(const Options& options) {
+CacheModel stated_model(const LedgerOptions& options) {
   CacheModel model;
   model.q_num_heads = options.q_heads;
   model.kv_num_heads = options.kv_heads;
@@ -79,7 +79,7 @@ CacheModel stated_model(const Options& options) {
   return model;
 }
 
-LedgerReport report_for(const Options& options) {
+LedgerReport report_for(const LedgerOptions& options) {
   LedgerReport report;
   const auto key_format = format_of(options.key_type, "--key-type", options.type);
   const auto value_format = format_of(options.value_type, "--value-type", options.type);
@@ -105,7 +105,7 @@ LedgerReport report_for(const Options& options) {
   return report;
 }
 
-void add_stated_figures(const Options& options, LedgerReport& report) {
+void add_stated_figures(const LedgerOptions& options, LedgerReport& report) {
   for (const std::string& text : options.expected) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) {
@@ -119,7 +119,7 @@ void add_stated_figures(const Options& options, LedgerReport& report) {
   }
 }
 
-ExitStatus run(const Options& options) {
+ExitStatus run_ledger(const LedgerOptions& options) {
   LedgerReport report = report_for(options);
   add_stated_figures(options, report);
   if (!options.certificate.empty()) {
@@ -134,7 +134,7 @@ ExitStatus run(const Options& options) {
 }
 
 // The shape: from a file, or from flags. The two exclude each other.
-void add_shape(CLI::App& app, Options& options) {
+void add_shape(CLI::App& app, LedgerOptions& options) {
   CLI::Option* config = app.add_option("CONFIG", options.config,
                                        "A model's config.json, or the directory that holds it");
   const auto needed = [&](const char* flag, std::int64_t& value, const char* help) {
@@ -166,7 +166,7 @@ void add_shape(CLI::App& app, Options& options) {
 }  // namespace
 
 Command add_ledger(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LedgerOptions>();
   CLI::App* app = program.add_subcommand(
       "ledger", "Exact bytes of a KV cache and parameters of its projections");
   app->footer(
@@ -192,7 +192,7 @@ Command add_ledger(CLI::App& program) {
       ->type_name("FILE");
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
       ->type_name("FILE");
-  return {app, [options](Cluster&) { return run(*options); }};
+  return {app, [options](Cluster&) { return run_ledger(*options); }};
 }
 
 }  // namespace gqa::program

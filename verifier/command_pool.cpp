@@ -14,7 +14,7 @@
 namespace gqa::program {
 namespace {
 
-struct Options {
+struct PoolOptions {
   std::string file;
   std::int64_t kv_heads = 1;
   bool causal = false;
@@ -37,7 +37,7 @@ void write_certificates(const PoolReport& report, const std::filesystem::path& f
   }
 }
 
-ExitStatus run(const Options& options, bool smallest) {
+ExitStatus run_pool(const PoolOptions& options, bool smallest) {
   const PooledPositions positions =
       options.causal ? PooledPositions::every_prefix : PooledPositions::all;
   const PoolReport report =
@@ -51,7 +51,7 @@ ExitStatus run(const Options& options, bool smallest) {
 }  // namespace
 
 Command add_pool(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PoolOptions>();
   CLI::App* app = program.add_subcommand(
       "pool", "Whether replacing heads by their mean changes an output, and how much");
   app->footer(
@@ -76,7 +76,7 @@ Command add_pool(CLI::App& program) {
       ->type_name("DIR");
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
       ->type_name("FILE");
-  return {app, [options, smallest](Cluster&) { return run(*options, smallest->count() > 0); }};
+  return {app, [options, smallest](Cluster&) { return run_pool(*options, smallest->count() > 0); }};
 }
 
 }  // namespace gqa::program

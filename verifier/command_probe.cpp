@@ -15,14 +15,14 @@
 namespace gqa::program {
 namespace {
 
-struct Options {
+struct ProbeOptions {
   std::string directory;
   TypeFlag type;
   OutputFiles files;
   bool identify = false;
 };
 
-ExitStatus write(const Options& options) {
+ExitStatus write(const ProbeOptions& options) {
   const ElementType type = options.type.type().value_or(ElementType::binary32);
   const std::size_t written = write_probes(options.directory, type);
   fmt::print("{} probes in {} written to {}\n", written, name(type), options.directory);
@@ -36,7 +36,7 @@ ExitStatus status_of(const ProbeReport& report) {
   return report.count(Verdict::pass) == all && all > 0 ? all_holds : undecided;
 }
 
-ExitStatus check(const Options& options) {
+ExitStatus check(const ProbeOptions& options) {
   ElementType type = ElementType::binary32;
   std::vector<ProbeResult> answers = read_answers(options.directory, type);
   const ProbeReport report = judge_probes(std::move(answers), type);
@@ -53,7 +53,7 @@ ExitStatus check(const Options& options) {
 }  // namespace
 
 Command add_probe(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProbeOptions>();
   CLI::App* app =
       program.add_subcommand("probe", "Probes as files, for kernels that cannot be loaded");
   app->require_subcommand(1);

@@ -19,7 +19,7 @@
 namespace gqa::program {
 namespace {
 
-struct Options {
+struct RankOptions {
   RankConfiguration configuration;
   std::optional<std::int64_t> key_size;  // default: value_size
   std::uint64_t seed = 1;
@@ -29,7 +29,7 @@ struct Options {
   std::string json;
 };
 
-ExitStatus prove(const Options& options) {
+ExitStatus prove(const RankOptions& options) {
   RankConfiguration configuration = options.configuration;
   configuration.key_size = options.key_size.value_or(configuration.value_size);
   const RankReport report = generic_ranks(configuration, options.seed);
@@ -38,7 +38,7 @@ ExitStatus prove(const Options& options) {
 }
 
 // A file wins over the recording, a flag over both.
-void apply(const Options& options, Contract& contract) {
+void apply(const RankOptions& options, Contract& contract) {
   const std::string& stated = options.contract;
   if (stated.starts_with("{")) {
     read_contract(parse_json_strictly(stated, "--contract"), contract, "--contract");
@@ -53,7 +53,7 @@ void apply(const Options& options, Contract& contract) {
   }
 }
 
-void add_ranks(const Recording& recording, const Options& options,
+void add_ranks(const Recording& recording, const RankOptions& options,
                const Tensor<double>* output_projection, std::vector<RecordedRanks>& ranks) {
   try {
     Contract contract = recording.contract;
@@ -65,7 +65,7 @@ void add_ranks(const Recording& recording, const Options& options,
   }
 }
 
-ExitStatus measure(const Options& options) {
+ExitStatus measure(const RankOptions& options) {
   std::vector<std::filesystem::path> paths;
   for (const std::string& path : options.recordings) {
     for (const auto& found : find_recordings(path)) paths.push_back(found);
@@ -95,7 +95,7 @@ ExitStatus measure(const Options& options) {
 }
 
 // What a group is, for generic ranks; not beside recordings.
-void add_group(CLI::App& app, CLI::Option* recording, Options& options) {
+void add_group(CLI::App& app, CLI::Option* recording, RankOptions& options) {
   RankConfiguration& c = options.configuration;
   const auto add = [&app, recording](const char* name, auto& value, const char* help) {
     return app.add_option(name, value, help)->type_name("N")->excludes(recording);
@@ -127,7 +127,7 @@ void add_group(CLI::App& app, CLI::Option* recording, Options& options) {
 }  // namespace
 
 Command add_rank(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RankOptions>();
   CLI::App* app = program.add_subcommand(
       "rank", "Generic ranks of a group that shares its history, proved; ranks of recordings");
   app->footer(

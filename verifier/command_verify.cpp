@@ -17,7 +17,7 @@
 namespace gqa::program {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   std::vector<std::string> paths;
   OutputFiles files;
   bool verbose = false;
@@ -42,7 +42,7 @@ std::vector<FixtureReport> check_all(const std::vector<std::filesystem::path>& f
   return reports;
 }
 
-ExitStatus run(const Options& options) {
+ExitStatus run_verify(const VerifyOptions& options) {
   const bool shipped = options.paths.empty();
   std::vector<std::filesystem::path> paths(options.paths.begin(), options.paths.end());
   if (shipped) paths.push_back(shipped_fixtures());
@@ -59,7 +59,7 @@ ExitStatus run(const Options& options) {
 }  // namespace
 
 Command add_verify(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyOptions>();
   CLI::App* app = program.add_subcommand(
       "verify", "Exact fixtures: expected outputs, second engine, floats within derived bounds");
   app->footer(
@@ -68,7 +68,7 @@ Command add_verify(CLI::App& program) {
   app->add_option("PATH", options->paths, "Fixture files, or directories of them");
   app->add_flag("-v,--verbose", options->verbose, "Print every fixture with its exact outputs");
   options->files.add_to(*app);
-  return {app, [options](Cluster&) { return run(*options); }};
+  return {app, [options](Cluster&) { return run_verify(*options); }};
 }
 
 }  // namespace gqa::program

@@ -8,7 +8,9 @@ set(GQAVERIFY_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize= (empty: no
 add_library(gqaverify_options INTERFACE)
 target_compile_features(gqaverify_options INTERFACE cxx_std_20)
 target_compile_options(gqaverify_options INTERFACE
-  -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor
+  -Wall -Wextra -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  # Not where files are compiled together: what one file calls something is no other file's concern.
+  $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>
   -ffp-contract=off -fno-fast-math)
 if(GQAVERIFY_WARNINGS_AS_ERRORS)
   target_compile_options(gqaverify_options INTERFACE -Werror)
@@ -22,27 +24,42 @@ if(GQAVERIFY_SANITIZE)
   target_link_options(gqaverify_options INTERFACE -fsanitize=${GQAVERIFY_SANITIZE})
 endif()
 
-# Reading the headers of the standard library, fmt, JSON, GMP and Arb is half of the time that a
-# file takes to compile. Compiler caches do not like precompiled headers: switch them off there.
-option(GQAVERIFY_PRECOMPILED_HEADERS "Read common headers once per target" ON)
-set(gqaverify_common_headers
-  <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <limits> <map> <memory>
-  <optional> <set> <span> <string> <string_view> <utility> <variant> <vector>
-  <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>
-  "${PROJECT_SOURCE_DIR}/src/gqa/num/ball.hpp" "${PROJECT_SOURCE_DIR}/src/gqa/num/rational.hpp")
+# Reading the headers of the standard library, JSON, GMP and Arb is most of what a file costs to
+# compile, and a precompiled header of them (277 MB) costs as much to load again. Files of one folder
+# are therefore compiled together, at most so many at once; equal names in their unnamed namespaces
+# are an error then. Debuggers and profilers do not mind; tools that want one file each switch it off.
+option(GQAVERIFY_UNITY "Compile the files of a folder together" ON)
+set(GQAVERIFY_UNITY_LINES 1600 CACHE STRING "Lines of one batch, about")
 
-# From a precompiled header GCC 12 takes warnings about what it inlines from the standard library (the
-# copy of a string that it thinks may overlap) for warnings about this project.
-function(gqaverify_quiet_standard_library target)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE
-      -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
+# gqaverify_unity(TARGET): after all sources have been named.
+function(gqaverify_unity target)
+  if(NOT GQAVERIFY_UNITY)
+    return()
   endif()
-endfunction()
-
-# gqaverify_precompile(TARGET HEADER...): the common headers and some more.
-function(gqaverify_precompile target)
-  if(GQAVERIFY_PRECOMPILED_HEADERS)
-    target_precompile_headers(${target} PRIVATE ${gqaverify_common_headers} ${ARGN})
-  endif()
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(base ${target} SOURCE_DIR)
+  list(SORT sources)
+  set(last_folder "")
+  foreach(source IN LISTS sources)
+    if(NOT source MATCHES "\\.cpp$")
+      continue()
+    endif()
+    get_filename_component(path "${source}" ABSOLUTE BASE_DIR "${base}")
+    get_filename_component(folder "${path}" DIRECTORY)
+    file(STRINGS "${path}" lines)
+    list(LENGTH lines count)
+    if(NOT folder STREQUAL last_folder)
+      string(MAKE_C_IDENTIFIER "${folder}" name)
+      set(number 0)
+      set(filled 0)
+      set(last_folder "${folder}")
+    endif()
+    if(filled GREATER GQAVERIFY_UNITY_LINES)
+      math(EXPR number "${number} + 1")
+      set(filled 0)
+    endif()
+    math(EXPR filled "${filled} + ${count}")
+    set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} PROPERTY UNITY_GROUP "${name}_${number}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()

@@ -8,8 +8,6 @@
 namespace gqa {
 namespace {
 
-constexpr double hidden = -std::numeric_limits<double>::infinity();
-
 // One row of a tensor that is broadcast to [B, Hq, T, keys].
 template <class T>
 struct BroadcastRow {
@@ -32,7 +30,7 @@ void apply_mask(const Tensor<char>& mask, const BiasRow& at, std::int64_t begin,
   const BroadcastRow<char> row(mask, at);
   for (std::int64_t j = begin; j < end; ++j) {
     const char* allowed = row.at(j);
-    if (allowed == nullptr || *allowed == 0) to[j - begin] = hidden;
+    if (allowed == nullptr || *allowed == 0) to[j - begin] = hidden_score;
   }
 }
 
@@ -72,7 +70,7 @@ BiasResult fill_bias(const AttentionProblem& problem, const BiasRow& at, std::in
   if (const auto* mask = problem.visibility.mask()) apply_mask(*mask, at, begin, end, to);
   BiasResult result;
   for (std::int64_t j = 0; j < count; ++j) {
-    if (to[j] == hidden) continue;
+    if (to[j] == hidden_score) continue;
     ++result.visible;
     if (std::isnan(to[j])) {
       result.finite = false;

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "gqa/attention/attention_problem.hpp"
 
 namespace gqa {
+
+/// The score of a key that a row does not see.
+inline constexpr double hidden_score = -std::numeric_limits<double>::infinity();
 
 /// One row of the problem, for bias and mask.
 struct BiasRow {

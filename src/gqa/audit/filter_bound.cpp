@@ -5,18 +5,13 @@
 #include <limits>
 
 #include "gqa/audit/vector_exp.hpp"
+#include "gqa/num/roundoff.hpp"
 
 namespace gqa {
 namespace {
 
-constexpr double u = 0x1p-53;
-// More than the roundings of any formula in this file together.
-constexpr double safety = 1 + 0x1p-40;
-
-// gamma(n); infinite where it has no meaning.
-double gamma(double n) {
-  return n * u < 0.25 ? n * u / (1 - n * u) * safety : std::numeric_limits<double>::infinity();
-}
+constexpr double u = unit_roundoff64;
+constexpr double safety = roundoff_safety;
 
 // |rounded - exact| / rounded from above; infinite if `rounded` is zero, subnormal or not
 // finite, since products with it would have no relative error.

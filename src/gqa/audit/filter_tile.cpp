@@ -6,15 +6,10 @@
 #include "gqa/audit/blas.hpp"
 #include "gqa/audit/filter_bias.hpp"
 #include "gqa/audit/vector_norms.hpp"
+#include "gqa/num/arithmetic.hpp"
 
 namespace gqa {
 namespace {
-
-constexpr double nothing = -std::numeric_limits<double>::infinity();
-
-std::size_t size(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
 
 // Scores -> weights under the row's shift, and what the row keeps of them.
 void exponentiate(RowState& row, double* scores, float* squares, std::size_t count) {
@@ -43,7 +38,7 @@ TileAccumulator::TileAccumulator(const FilterContext& context, const TilePlan& p
       row.row = i;
       row.range = problem.visibility.range(plan.batch, i);
       row.range.begin = std::max<std::int64_t>(row.range.begin, 0);
-      if (problem.sink && with_sink) row.start_with_sink((*problem.sink)[size(run.head)]);
+      if (problem.sink && with_sink) row.start_with_sink((*problem.sink)[extent(run.head)]);
     }
   }
   sums_.assign(rows_.size() * context.shape.value_stride, 0.0);
@@ -73,7 +68,7 @@ void TileAccumulator::read_query(FilterMemory& memory) {
   double* to = memory.query.data();
   for (const RowRun& run : plan_.runs) {
     context_.problem.query.read_rows(plan_.batch, run.head, run.begin, run.end, to, stride);
-    to += size(run.size()) * stride;
+    to += extent(run.size()) * stride;
   }
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     double* row = memory.query.data() + r * stride;
@@ -98,14 +93,14 @@ void TileAccumulator::open_rows_that_see(const std::vector<std::int64_t>& keys) 
 
 void TileAccumulator::add_block(std::int64_t begin, std::int64_t end, FilterMemory& memory) {
   const FilterShape& shape = context_.shape;
-  const std::size_t keys = size(end - begin);
+  const std::size_t keys = extent(end - begin);
   open_rows_that_see(reader_.read(begin, end, memory, norms_));
-  multiply_transposed(rows_.size(), keys, size(context_.problem.dimensions.key_size),
+  multiply_transposed(rows_.size(), keys, extent(context_.problem.dimensions.key_size),
                       {memory.query.data(), shape.key_stride},
                       {memory.key.data(), shape.key_stride}, {memory.scores.data(), shape.keys});
   std::vector<double>& factors = memory.factors;
   for (std::size_t r = 0; r < rows_.size(); ++r) factors[r] = weigh_row(r, begin, end, memory);
-  multiply(rows_.size(), size(context_.problem.dimensions.value_size), keys,
+  multiply(rows_.size(), extent(context_.problem.dimensions.value_size), keys,
            {memory.scores.data(), shape.keys}, {memory.value.data(), shape.value_stride},
            {memory.products.data(), shape.value_stride});
   // The block's product is added here and not by the BLAS: a term of the sum so far goes
@@ -131,21 +126,21 @@ double TileAccumulator::weigh_row(std::size_t r, std::int64_t begin, std::int64_
     std::fill(scores + from, scores + to, 0.0);
     if (squares != nullptr) std::fill(squares + from, squares + to, 0.0F);
   };
-  const std::size_t count = size(end - begin);
+  const std::size_t count = extent(end - begin);
   if (keys.empty()) {
     clear(0, count);
     return 1.0;
   }
   // Whole vectors, with minus infinity where the row sees nothing.
-  const std::size_t first = size(keys.begin - begin) / vector_padding * vector_padding;
-  const std::size_t last = padded(size(keys.end - begin));
+  const std::size_t first = extent(keys.begin - begin) / vector_padding * vector_padding;
+  const std::size_t last = padded(extent(keys.end - begin));
   const double softcap = context_.constants.softcap;
   if (softcap > 0) softcap_row(scores + first, last - first, softcap);
   apply_bias(row, keys, scores + (keys.begin - begin), memory);
-  std::fill(scores + first, scores + (keys.begin - begin), nothing);
-  std::fill(scores + (keys.end - begin), scores + last, nothing);
+  std::fill(scores + first, scores + (keys.begin - begin), hidden_score);
+  std::fill(scores + (keys.end - begin), scores + last, hidden_score);
   const double largest = row_maximum(scores + first, last - first);
-  if (largest == nothing) {
+  if (largest == hidden_score) {
     clear(0, count);
     return 1.0;
   }
@@ -166,7 +161,7 @@ void TileAccumulator::apply_bias(RowState& row, KeyRange keys, double* scores,
                                       keys.begin, keys.end, memory.bias.data());
   row.visible += result.visible;
   row.open = row.open || !result.finite;
-  const std::size_t count = size(keys.end - keys.begin);
+  const std::size_t count = extent(keys.end - keys.begin);
   for (std::size_t j = 0; j < count; ++j) scores[j] += memory.bias[j];
 }
 
@@ -183,7 +178,7 @@ void TileAccumulator::add_square_products(std::size_t keys, const std::vector<do
   exponent = std::clamp(exponent, -500, 1000);
   squares_as_single(memory.square_values.data(), memory.value.data(), std::ldexp(1.0, -exponent),
                     keys * shape.value_stride);
-  multiply(rows_.size(), size(context_.problem.dimensions.value_size), keys,
+  multiply(rows_.size(), extent(context_.problem.dimensions.value_size), keys,
            {memory.square_weights.data(), shape.keys},
            {memory.square_values.data(), shape.value_stride},
            {memory.square_products.data(), shape.value_stride});
@@ -274,7 +269,7 @@ void TileAccumulator::finish(const std::function<void(const FilterTile&)>& consu
   tile.columns = context_.problem.dimensions.value_size;
   tile.stride = context_.shape.value_stride;
   tile.values = sums_.data();
-  tile.column_maximum = std::span(norms_.column_maximum).first(size(tile.columns));
+  tile.column_maximum = std::span(norms_.column_maximum).first(extent(tile.columns));
   if (context_.options.model_terms) {
     const double largest = largest_value();
     tile.square_sums = square_sums_.data();

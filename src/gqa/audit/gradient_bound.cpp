@@ -4,17 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "gqa/num/roundoff.hpp"
+
 namespace gqa {
-namespace {
-
-constexpr double u = 0x1p-53;
-constexpr double safety = 1 + 0x1p-40;
-
-}  // namespace
-
 double summation_error(std::int64_t depth) {
-  const double n = static_cast<double>(depth) + 2;
-  return n * u < 0.25 ? n * u / (1 - n * u) * safety : std::numeric_limits<double>::infinity();
+  return gamma(static_cast<double>(depth) + 2);
 }
 
 GradientDelta gradient_delta(const FilterTile& tile, std::size_t r, const double* grad) {
@@ -28,7 +22,8 @@ GradientDelta gradient_delta(const FilterTile& tile, std::size_t r, const double
     delta.error += std::abs(g) * tile.radius(r, c);
   }
   const double n = static_cast<double>(tile.columns);
-  delta.error = (delta.error + summation_error(tile.columns) * magnitudes) * (1 + 8 * (n + 8) * u) +
+  delta.error = (delta.error + summation_error(tile.columns) * magnitudes) *
+                    (1 + 8 * (n + 8) * unit_roundoff64) +
                 n * 0x1p-1070;
   return delta;
 }
@@ -37,21 +32,22 @@ GradientRowBound gradient_row_bound(const ScoreConstants& constants, const Filte
                                     std::int64_t value_size, double delta_error, double grad_norm,
                                     double value_norm) {
   GradientRowBound bound;
-  double theta = row.score_radius + row.lse_radius + 800 * u;
+  double theta = row.score_radius + row.lse_radius + 800 * unit_roundoff64;
   if (constants.has_bias) {
-    theta += 2 * u * (900 + std::log(1 + static_cast<double>(row.visible)));
+    theta += 2 * unit_roundoff64 * (900 + std::log(1 + static_cast<double>(row.visible)));
   }
-  theta *= safety;
+  theta *= roundoff_safety;
   if (!(theta <= 0x1p-20)) return bound;
-  bound.weight = (theta + 8 * u) * (1 + 2 * theta) * safety;
+  bound.weight = (theta + 8 * unit_roundoff64) * (1 + 2 * theta) * roundoff_safety;
   const double difference =
       delta_error + summation_error(value_size) * grad_norm * value_norm + 0x1p-1050;
-  bound.difference = difference * (1 + bound.weight) * safety;
+  bound.difference = difference * (1 + bound.weight) * roundoff_safety;
   double slope = 0;
   if (constants.softcap > 0) {
-    slope = 2 * (row.score_radius / constants.softcap + constants.softcap_error) + 8 * u;
+    slope =
+        2 * (row.score_radius / constants.softcap + constants.softcap_error) + 8 * unit_roundoff64;
   }
-  bound.product = (bound.weight + slope + 6 * u) * safety;
+  bound.product = (bound.weight + slope + 6 * unit_roundoff64) * roundoff_safety;
   bound.usable = std::isfinite(bound.difference) && std::isfinite(bound.product);
   return bound;
 }

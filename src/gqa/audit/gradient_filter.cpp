@@ -10,24 +10,20 @@
 #include "gqa/audit/filter.hpp"
 #include "gqa/audit/gradient_model.hpp"
 #include "gqa/audit/gradient_tile.hpp"
+#include "gqa/num/arithmetic.hpp"
+#include "gqa/num/roundoff.hpp"
 
 namespace gqa {
 namespace {
 
-constexpr double u = 0x1p-53;
-
-std::size_t size(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
-
 void start_part(GradientPart& part, std::int64_t rows, std::size_t stride, bool model) {
   part.stride = stride;
-  part.values.assign(size(rows) * stride, 0.0);
-  part.spread.assign(size(rows), 0.0);
-  part.open.assign(size(rows), 0);
-  part.worst_open.assign(size(rows), 0);
-  part.unbounded.assign(size(rows), 0);
-  if (model) part.worst_moved.assign(size(rows), 0.0);
+  part.values.assign(extent(rows) * stride, 0.0);
+  part.spread.assign(extent(rows), 0.0);
+  part.open.assign(extent(rows), 0);
+  part.worst_open.assign(extent(rows), 0);
+  part.unbounded.assign(extent(rows), 0);
+  if (model) part.worst_moved.assign(extent(rows), 0.0);
 }
 
 // One history on its way through the rung.
@@ -49,7 +45,7 @@ class HistoryRun {
     start_part(result_.query, rows, shape.key_stride, model);
     start_part(result_.key, d.keys, shape.key_stride, model);
     start_part(result_.value, d.keys, shape.value_stride, model);
-    rows_.resize(size(rows));
+    rows_.resize(extent(rows));
     for (const TilePlan& plan : plan_tiles(problem_, filter_)) {
       if (plan.batch == batch && plan.kv_head == kv_head) plans_.push_back(plan);
     }
@@ -81,7 +77,7 @@ class HistoryRun {
     filter_.tiles.emplace();
     for (const TilePlan& plan : plans_) filter_.tiles->push_back(plan.index);
     filter_reference(problem_, filter_, [this](const FilterTile& tile) {
-      std::vector<double> grad(size(problem_.dimensions.value_size));
+      std::vector<double> grad(extent(problem_.dimensions.value_size));
       for (std::size_t r = 0; r < tile.rows.size(); ++r) read_output(tile, r, grad);
     });
     filter_.tiles.reset();
@@ -123,7 +119,7 @@ class HistoryRun {
   void for_visible_keys(std::int64_t head, std::int64_t i, const Use& use) const {
     const KeyRange range = problem_.visibility.range(result_.facts.batch, i);
     for (std::int64_t j = std::max<std::int64_t>(range.begin, 0); j < range.end; ++j) {
-      if (problem_.visibility.mask_allows(result_.facts.batch, head, i, j)) use(size(j));
+      if (problem_.visibility.mask_allows(result_.facts.batch, head, i, j)) use(extent(j));
     }
   }
 
@@ -137,7 +133,7 @@ class HistoryRun {
       result_.query.open[r] = row.open ? 1 : 0;
       result_.query.worst_open[r] = row.worst_open ? 1 : 0;
       if (!row.open && !row.worst_open && !bounds_nothing) continue;
-      const auto queries = size(gradient_.queries());
+      const auto queries = extent(gradient_.queries());
       for_visible_keys(result_.facts.heads[r / queries], static_cast<std::int64_t>(r % queries),
                        [&](std::size_t j) {
                          if (row.open) result_.key.open[j] = 1;
@@ -150,7 +146,7 @@ class HistoryRun {
   std::unique_ptr<GradientKeyTotals> multiply(const FilterShape& shape) {
     const GradientFacts& facts = result_.facts;
     const std::int64_t keys = facts.seen.end - facts.seen.begin;
-    std::vector<double> shares(size(keys) + shape.keys, 0.0);
+    std::vector<double> shares(extent(keys) + shape.keys, 0.0);
     if (options_.radius) {
       std::copy(facts.key.share.begin() + facts.seen.begin,
                 facts.key.share.begin() + facts.seen.end, shares.begin());
@@ -172,15 +168,15 @@ class HistoryRun {
         shares,
         summation_error(options_.key_block + blocks + 4),
         summation_error(static_cast<std::int64_t>(shape.rows) + tiles + chunks + 4)};
-    std::vector<std::unique_ptr<GradientKeyTotals>> parts(size(chunks));
+    std::vector<std::unique_ptr<GradientKeyTotals>> parts(extent(chunks));
     const SingleThreadedBlas blas;
     tbb::parallel_for(std::int64_t{0}, chunks, [&](std::int64_t chunk) {
       auto part = std::make_unique<GradientKeyTotals>(shape, keys, options_.model != nullptr);
       GradientMemory memory(shape);
       for (std::int64_t t = tiles * chunk / chunks; t < tiles * (chunk + 1) / chunks; ++t) {
-        add_gradient_tile(context, plans_[size(t)], memory, result_.query, *part);
+        add_gradient_tile(context, plans_[extent(t)], memory, result_.query, *part);
       }
-      parts[size(chunk)] = std::move(part);
+      parts[extent(chunk)] = std::move(part);
     });
     for (std::size_t chunk = 1; chunk < parts.size(); ++chunk) parts[0]->add(*parts[chunk]);
     return std::move(parts[0]);
@@ -192,7 +188,7 @@ class HistoryRun {
       const auto place = [&](std::vector<double>& to, const std::vector<double>& from,
                              std::size_t stride) {
         if (from.empty()) return;
-        std::copy_n(from.begin(), size(facts.seen.end - facts.seen.begin) * stride,
+        std::copy_n(from.begin(), extent(facts.seen.end - facts.seen.begin) * stride,
                     to.begin() + facts.seen.begin * static_cast<std::int64_t>(stride));
       };
       place(result_.key.values, totals->key, result_.key.stride);
@@ -253,7 +249,7 @@ class HistoryRun {
     for (double& moved : part.worst_moved) moved *= scale * std::abs(factor);
     double column = 0;
     for (const double c : part.column) column = std::max(column, c);
-    part.relative = constants_.scale_error + 8 * u;
+    part.relative = constants_.scale_error + 8 * unit_roundoff64;
     part.tiny = (terms + static_cast<double>(d.key_size + d.value_size)) * 0x1p-1050 * (1 + scale) *
                 (1 + column) * (1 + std::abs(factor));
     // Gradients of what nobody sees are exactly zero.

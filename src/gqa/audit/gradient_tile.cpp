@@ -7,15 +7,10 @@
 #include "gqa/audit/filter_bias.hpp"
 #include "gqa/audit/vector_exp.hpp"
 #include "gqa/audit/vector_norms.hpp"
+#include "gqa/num/arithmetic.hpp"
 
 namespace gqa {
 namespace {
-
-constexpr double nothing = -std::numeric_limits<double>::infinity();
-
-std::size_t size(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
 
 class Tile {
  public:
@@ -109,24 +104,24 @@ class Tile {
     const FilterShape& shape = context_.shape;
     const Dimensions& d = problem_.dimensions;
     FilterMemory& memory = memory_.filter;
-    const std::size_t keys = size(end - begin);
+    const std::size_t keys = extent(end - begin);
     const std::size_t rows = rows_.size();
     reader_.read(begin, end, memory, norms_);
-    multiply_transposed(rows, keys, size(d.key_size), {memory.query.data(), shape.key_stride},
+    multiply_transposed(rows, keys, extent(d.key_size), {memory.query.data(), shape.key_stride},
                         {memory.key.data(), shape.key_stride}, {memory.scores.data(), shape.keys});
-    multiply_transposed(rows, keys, size(d.value_size), {memory_.grad.data(), shape.value_stride},
+    multiply_transposed(rows, keys, extent(d.value_size), {memory_.grad.data(), shape.value_stride},
                         {memory.value.data(), shape.value_stride},
                         {memory_.derivatives.data(), shape.keys});
     for (std::size_t r = 0; r < rows; ++r) derive_row(r, begin, end);
     const double* weights = memory.scores.data();
     const double* derivatives = memory_.derivatives.data();
-    multiply(rows, size(d.key_size), keys, {derivatives, shape.keys},
+    multiply(rows, extent(d.key_size), keys, {derivatives, shape.keys},
              {memory.key.data(), shape.key_stride},
              {memory_.query_products.data(), shape.key_stride});
-    multiply_left_transposed(keys, size(d.key_size), rows, {derivatives, shape.keys},
+    multiply_left_transposed(keys, extent(d.key_size), rows, {derivatives, shape.keys},
                              {memory.query.data(), shape.key_stride},
                              {memory_.key_products.data(), shape.key_stride});
-    multiply_left_transposed(keys, size(d.value_size), rows, {weights, shape.keys},
+    multiply_left_transposed(keys, extent(d.value_size), rows, {weights, shape.keys},
                              {memory_.grad.data(), shape.value_stride},
                              {memory_.value_products.data(), shape.value_stride});
     // Added here and not by the BLAS: one addition per block and term, see TileAccumulator.
@@ -134,7 +129,7 @@ class Tile {
       rescale_and_add(query_.values.data() + rows_[r].at * query_.stride,
                       memory_.query_products.data() + r * shape.key_stride, 1.0, shape.key_stride);
     }
-    const std::size_t first = size(begin - context_.facts.seen.begin);
+    const std::size_t first = extent(begin - context_.facts.seen.begin);
     rescale_and_add(totals_.key.data() + first * shape.key_stride, memory_.key_products.data(), 1.0,
                     keys * shape.key_stride);
     rescale_and_add(totals_.value.data() + first * shape.value_stride,
@@ -147,7 +142,7 @@ class Tile {
     const std::size_t stride = context_.shape.keys;
     double* weights = memory_.filter.scores.data() + r * stride;
     double* derivatives = memory_.derivatives.data() + r * stride;
-    const std::size_t count = size(end - begin);
+    const std::size_t count = extent(end - begin);
     const std::size_t whole = padded(count);
     const KeyRange keys{std::max(row.range.begin, begin), std::min(row.range.end, end)};
     if (keys.empty()) {
@@ -156,8 +151,8 @@ class Tile {
       return;
     }
     std::fill(derivatives + count, derivatives + whole, 0.0);
-    std::fill(weights, weights + (keys.begin - begin), nothing);
-    std::fill(weights + (keys.end - begin), weights + whole, nothing);
+    std::fill(weights, weights + (keys.begin - begin), hidden_score);
+    std::fill(weights + (keys.end - begin), weights + whole, hidden_score);
     const double cap = context_.constants.softcap;
     const double* slope = nullptr;
     if (cap > 0) {
@@ -165,14 +160,14 @@ class Tile {
       softcap_slopes(memory_.slope.data(), weights, cap, whole);
       slope = memory_.slope.data();
       // tanh has made numbers of what is hidden.
-      std::fill(weights, weights + (keys.begin - begin), nothing);
-      std::fill(weights + (keys.end - begin), weights + whole, nothing);
+      std::fill(weights, weights + (keys.begin - begin), hidden_score);
+      std::fill(weights + (keys.end - begin), weights + whole, hidden_score);
     }
     if (needs_bias(problem_)) {
       fill_bias(problem_, {plan_.batch, row.head, row.i}, keys.begin, keys.end,
                 memory_.filter.bias.data());
       for (std::int64_t j = keys.begin; j < keys.end; ++j) {
-        weights[j - begin] += memory_.filter.bias[size(j - keys.begin)];
+        weights[j - begin] += memory_.filter.bias[extent(j - keys.begin)];
       }
     }
     exp_row(weights, whole, row.facts->lse);
@@ -185,7 +180,7 @@ class Tile {
       score_derivatives(derivatives, weights, slope, row.facts->delta, count);
       return;
     }
-    const std::size_t first = size(begin - context_.facts.seen.begin);
+    const std::size_t first = extent(begin - context_.facts.seen.begin);
     const bool worst = context_.options.model != nullptr;
     const GradientKeySums sums{totals_.key_spread.data() + first,
                                totals_.value_spread.data() + first,
@@ -227,8 +222,8 @@ std::size_t GradientContext::row(std::int64_t head, std::int64_t i) const {
 }
 
 GradientKeyTotals::GradientKeyTotals(const FilterShape& shape, std::int64_t keys, bool with_worst)
-    : key(size(keys) * shape.key_stride), value(size(keys) * shape.value_stride) {
-  const std::size_t count = size(keys) + shape.keys;
+    : key(extent(keys) * shape.key_stride), value(extent(keys) * shape.value_stride) {
+  const std::size_t count = extent(keys) + shape.keys;
   key_spread.assign(count, 0.0);
   value_spread.assign(count, 0.0);
   if (!with_worst) return;

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "gqa/num/arithmetic.hpp"
+
 namespace gqa {
 namespace {
-
-double square(double x) {
-  return x * x;
-}
 
 constexpr double margin = 1e-3;
 

@@ -1,12 +1,10 @@
 #include "gqa/audit/precision_model.hpp"
 
+#include "gqa/num/arithmetic.hpp"
+
 namespace gqa {
 
 namespace {
-
-Ball square(const Ball& x) {
-  return x * x;
-}
 
 // Weighted mean and standard deviation over the visible keys and the sink (value 0),
 // whose weights sum to one.
@@ -25,7 +23,7 @@ Ball weighted_deviation(std::span<const Ball> weights, std::span<const Ball* con
 
 // Which part of roundings to multiples of about `spacing` may be common to numbers that
 // spread by `deviation`: 1 if they are equal.
-Ball coherence(const Ball& spacing, const Ball& deviation) {
+Ball ball_coherence(const Ball& spacing, const Ball& deviation) {
   const Ball larger = max(spacing, deviation);
   return less(Ball(0), larger).certainly() ? spacing / larger : Ball(1);
 }
@@ -74,9 +72,9 @@ RoundingBound::RoundingBound(const PrecisionModel& model, const RowRounding& row
   }
   likely_row_.score_deviation =
       weighted_deviation(row.weights, scores, row.sink_weight, row.sink_score.value_or(Ball()));
-  likely_row_.weight_coherence = coherence(Ball(model.weight), key_score_deviation(row));
-  likely_row_.denominator_coherence =
-      coherence(Ball(2 * model.denominator), deviation_of(total, squares, likely_row_.visible));
+  likely_row_.weight_coherence = ball_coherence(Ball(model.weight), key_score_deviation(row));
+  likely_row_.denominator_coherence = ball_coherence(
+      Ball(2 * model.denominator), deviation_of(total, squares, likely_row_.visible));
   worst_.emplace(worst_of_row());
 }
 
@@ -127,8 +125,8 @@ RoundingBounds RoundingBound::column(std::span<const Ball* const> values,
   sums.sum = abs(sums.sum);
   sums.value_deviation = weighted_deviation(row_.weights, values, row_.sink_weight, Ball());
   sums.accumulation_coherence =
-      coherence(Ball(2 * model_.accumulation) * sums.output,
-                deviation_of(weighted_sum, sums.weighted_squares, likely_row_.visible));
+      ball_coherence(Ball(2 * model_.accumulation) * sums.output,
+                     deviation_of(weighted_sum, sums.weighted_squares, likely_row_.visible));
   const FormatRounding recorded{model_.output_roundoff(*row_.output_format),
                                 model_.output_underflow(*row_.output_format)};
   magnitudes.output = sums.output;

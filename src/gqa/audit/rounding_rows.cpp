@@ -7,15 +7,10 @@
 #include "gqa/audit/filter_bias.hpp"
 #include "gqa/audit/vector_exp.hpp"
 #include "gqa/audit/vector_norms.hpp"
+#include "gqa/num/arithmetic.hpp"
 
 namespace gqa {
 namespace {
-
-constexpr double nothing = -std::numeric_limits<double>::infinity();
-
-double square(double x) {
-  return x * x;
-}
 
 FilterOptions options_for_rows() {
   FilterOptions options;
@@ -106,7 +101,7 @@ void RoundingRows::weigh_row(std::size_t r, std::int64_t begin, std::int64_t end
   }
   for (std::int64_t j = keys.begin; j < keys.end; ++j) {
     const auto at = static_cast<std::size_t>(j - begin);
-    if (scores[at] != nothing) add_key(r, at, raw[at], scores[at]);
+    if (scores[at] != hidden_score) add_key(r, at, raw[at], scores[at]);
   }
 }
 

@@ -3,13 +3,10 @@
 #include <cmath>
 
 #include "gqa/audit/rounding_rows.hpp"
+#include "gqa/num/arithmetic.hpp"
 
 namespace gqa {
 namespace {
-
-double square(double x) {
-  return x * x;
-}
 
 // NaN stays in the upper bound, where it excludes nothing.
 Interval around(double centre, double error) {
@@ -26,7 +23,7 @@ Interval coherence_of(double least_spacing, double most_spacing, const Interval&
   return {coherence(least_spacing, deviation.upper), coherence(most_spacing, deviation.lower)};
 }
 
-Ball enclosing(const Interval& interval) {
+Ball hull_of(const Interval& interval) {
   return Ball::hull(Ball(interval.lower), Ball(interval.upper));
 }
 
@@ -142,7 +139,7 @@ Interval RoundingRows::likely(std::size_t k, std::int64_t column, double radius)
 WorstBound RoundingRows::worst_of(const Row& row) const {
   const auto near = [&row](double value) {
     const double error = value * 0x1p-40 + 2 * row.source->score_radius;
-    return enclosing(around(value, error));
+    return hull_of(around(value, error));
   };
   ScoreMagnitudes magnitudes;
   magnitudes.key_size = context_.key_size;
@@ -180,8 +177,8 @@ std::optional<Interval> RoundingRows::worst(std::size_t k, std::int64_t column, 
                      std::sqrt(with_squares(ones, k * shape_.value_stride + c) / row.least.visible);
   const double tiny = underflow_allowance(row.least.visible, largest);
   const Ball bound = (*row.worst)(
-      {enclosing(magnitude_interval(output(row, c), radius)),
-       enclosing(around(mean, 2 * row.weight_error * mean + tiny)), enclosing({rms, largest})},
+      {hull_of(magnitude_interval(output(row, c), radius)),
+       hull_of(around(mean, 2 * row.weight_error * mean + tiny)), hull_of({rms, largest})},
       context_.recorded);
   if (!bound.is_finite()) return Interval{0, infinity};
   return Interval{std::max(0.0, bound.lower_double()), bound.upper_double()};

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "gqa/audit/algebraic_score.hpp"
+#include "gqa/audit/ball_norms.hpp"
 
 namespace gqa {
 
@@ -14,20 +15,6 @@ struct ScoreAuditor::ScorePlace {
   std::size_t key;
   std::span<const Ball> query;
 };
-
-namespace {
-
-Ball norm2(std::span<const Ball> x) {
-  return sqrt(dot(x.data(), x.data(), x.size()));
-}
-
-Ball norm4_squared(std::span<const Ball> x) {
-  Ball sum;
-  for (const Ball& t : x) sum += t * t * t * t;
-  return sqrt(sum);
-}
-
-}  // namespace
 
 AuditedElement ScoreAuditor::element(std::int64_t head, std::int64_t row,
                                      std::int64_t column) const {

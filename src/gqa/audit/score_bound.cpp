@@ -2,29 +2,23 @@
 
 #include <utility>
 
+#include "gqa/num/arithmetic.hpp"
+#include "gqa/num/roundoff.hpp"
+
 namespace gqa {
 namespace {
 
-Ball square(const Ball& x) {
-  return x * x;
-}
-
-// gamma(m) = m u / (1 - m u).
-Ball gamma(std::int64_t m, double u) {
-  const Ball product = Ball(static_cast<double>(m)) * Ball(u);
-  return product / (Ball(1) - product);
-}
-
 // The largest error before the score is stored as an output (THEORY 2.1, units of THEORY 3).
 //
-// gamma_s(dk + 6) scale |q||k|: dk roundings on the way of each product through the sum, in
-// any order; the scale may be applied to the result, to one operand, or as its square root
-// to both (ONNX): then each term carries at most two rounded square roots of a rounded scale
-// (1.5 u each) and two products, 5 roundings, and one in reserve for the second order.
-// Softcap is 1-Lipschitz; softcap and bias together round as RoundingBound has it.
+// ((1 + u_s)^(dk + 6) - 1) scale |q||k|: dk roundings on the way of each product through the sum,
+// in any order; the scale may be applied to the result, to one operand, or as its square root to
+// both (ONNX): then each term carries at most two rounded square roots of a rounded scale (1.5 u
+// each) and two products, 5 roundings, and one in reserve for the second order. Softcap is
+// 1-Lipschitz; softcap and bias together round as RoundingBound has it.
 Ball worst_score_error(const PrecisionModel& model, const ScoreRounding& s) {
-  Ball error = gamma(s.key_size + 6, model.score) * s.scale * s.query_norm2 * s.key_norm2 +
-               Ball(model.stored_score) * abs(s.raw);
+  Ball error =
+      (growth(s.key_size + 6, model.score) - Ball(1)) * s.scale * s.query_norm2 * s.key_norm2 +
+      Ball(model.stored_score) * abs(s.raw);
   if (!s.plain) error += Ball(5 * model.exponential) * (abs(s.score) + abs(s.raw));
   return error;
 }
@@ -99,9 +93,9 @@ WeightBound::WeightBound(const PrecisionModel& model, RowRounding rounding)
   }
   exponent += Ball(model.exponential) * (abs(largest_score_) + Ball(2) * log_denominator_);
   const std::int64_t n = row.visible + (row.sink_weight ? 1 : 0);
-  const Ball rho = exp(exponent) * (Ball(1) + gamma(4 + 4 * n, model.exponential)) - Ball(1);
-  above_ = Ball(1) + rho;
-  below_ = (Ball(1) - rho) * (Ball(1) - gamma(2 * n + 2, model.denominator));
+  above_ = exp(exponent) * growth(4 + 4 * n, model.exponential);
+  below_ = exp(-exponent) * shrinkage(4 + 4 * n, model.exponential) *
+           shrinkage(2 * n + 2, model.denominator);
   // A denominator that may vanish bounds nothing: what is not finite excludes nothing.
   if (!less(Ball(0), below_).certainly()) below_ = Ball(1) / Ball(0);
 }
@@ -124,7 +118,7 @@ Ball WeightBound::sink_variance() const {
 // plus u_p^2/3 for the weight's own rounding, u_l^2 n/9 for the sum and u_e^2/3 for the
 // division; the scale's error, common to all keys, moves it by u (s_j - sum w s). In the
 // worst case numerator and denominator err against each other:
-//   (1 + rho)(1 + gamma_p(1))(1 + 2 u_e) / ((1 - rho)(1 - gamma_l(2 n + 2))) - 1.
+//   above (1 + u_p)(1 + u_e)^2 / below - 1.
 RoundingBounds WeightBound::weight(std::size_t k) const {
   const Ball& w = row_.weights[k];
   const Ball n(static_cast<double>(row_.visible + 1));
@@ -138,9 +132,8 @@ RoundingBounds WeightBound::weight(std::size_t k) const {
   const Ball lost = Ball(2) * underflow_of(model_);
   RoundingBounds bounds;
   bounds.likely = w * (Ball(model_.lambda) * sqrt(variance) + common + Ball(model_.output)) + lost;
-  const Ball relative = above_ * (Ball(1) + gamma(1, model_.weight)) *
-                            (Ball(1) + gamma(2, model_.exponential)) / below_ -
-                        Ball(1);
+  const Ball relative =
+      above_ * growth(1, model_.weight) * growth(2, model_.exponential) / below_ - Ball(1);
   bounds.worst = w * (relative + Ball(model_.output) * (Ball(1) + relative)) + lost;
   return bounds;
 }

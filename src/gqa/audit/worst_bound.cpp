@@ -1,17 +1,9 @@
 #include "gqa/audit/worst_bound.hpp"
 
+#include "gqa/num/roundoff.hpp"
+
 namespace gqa {
 namespace {
-
-// The factor of m roundings at most, (1 + u)^m: unlike 1 + gamma(m) finite for every m.
-Ball growth(std::int64_t m, double u) {
-  return exp(Ball(static_cast<double>(m)) * log(Ball(1) + Ball(u)));
-}
-
-// The least factor, (1 - u)^m. Precondition: u < 1.
-Ball shrinkage(std::int64_t m, double u) {
-  return exp(Ball(static_cast<double>(m)) * log(Ball(1) - Ball(u)));
-}
 
 // E, the worst error of an exponent as exp takes it, largest over the keys. With D = max D_j
 // and S = max |s_j|, a difference of two computed scores is at most |x_j| + 2 D. The key's own

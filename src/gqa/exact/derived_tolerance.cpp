@@ -2,7 +2,9 @@
 #include <cmath>
 #include <limits>
 
+#include "gqa/error.hpp"
 #include "gqa/exact/crosscheck.hpp"
+#include "gqa/num/roundoff.hpp"
 
 namespace gqa {
 namespace {
@@ -69,12 +71,15 @@ double score_magnitude(const Problem<GmpNumbers>& exact, const std::vector<std::
 //   relative <= (1 + rho) (1 + gamma(2 S + 4)) / (1 - rho) - 1.
 double row_relative_bound(double u, double exp_units, std::size_t n, std::size_t visible,
                           double score) {
-  const auto gamma = [u](double m) { return m * u / (1 - m * u); };
-  const double d = gamma(static_cast<double>(n) + 12) * score;
+  const double d = gamma(static_cast<double>(n) + 12, u) * score;
   const double e = d + 2 * u * (score + d);
   // expm1(e) + k u (1 + expm1(e)), in a form that does not cancel for u = 2^-168.
   const double rho = std::expm1(e) * (1 + exp_units * u) + exp_units * u;
-  const double g = gamma(2 * static_cast<double>(visible) + 4);
+  const double g = gamma(2 * static_cast<double>(visible) + 4, u);
+  if (!(rho < 0.5)) {
+    throw InputError("fixture.crosscheck", "query",
+                     "has scores so large that this arithmetic bounds nothing");
+  }
   const double bound = (2 * rho + g + rho * g) / (1 - rho);
   return bound * (1 + 0x1p-30);  // this computation's own rounding
 }

@@ -9,13 +9,13 @@
 namespace gqa {
 namespace {
 
-using Problem = gqa::Problem<GmpNumbers>;
+using ExactProblem = gqa::Problem<GmpNumbers>;
 
 // Attention over the keys [begin, end) alone. A sink is no key: it is of no part. A key is visible
 // exactly if its weight is not zero.
-Problem part_of(const Problem& whole, const Tensor<Rational>& weights, std::int64_t begin,
-                std::int64_t end) {
-  Problem part = whole;
+ExactProblem part_of(const ExactProblem& whole, const Tensor<Rational>& weights, std::int64_t begin,
+                     std::int64_t end) {
+  ExactProblem part = whole;
   part.sink.reset();
   part.mask = Tensor<char>(weights.shape(), 0);
   for (std::size_t i = 0; i < weights.size(); ++i) {

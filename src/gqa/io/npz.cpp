@@ -25,7 +25,7 @@ struct CloseEntry {
 };
 using Archive = std::unique_ptr<zip_t, CloseArchive>;
 
-struct Entry {
+struct NpyEntry {
   std::string name;
   std::string where;
   zip_uint64_t index = 0;
@@ -62,7 +62,7 @@ std::string tensor_name(std::string_view file_name, const std::string& where) {
   return std::string(file_name.substr(0, file_name.size() - suffix.size()));
 }
 
-void check_size(const Entry& entry, bool deflated) {
+void check_size(const NpyEntry& entry, bool deflated) {
   const bool plausible =
       deflated ? entry.size == 0 || (entry.size - 1) / largest_deflate_ratio < entry.compressed_size
                : entry.size == entry.compressed_size;
@@ -73,7 +73,7 @@ void check_size(const Entry& entry, bool deflated) {
                   deflated ? "deflated" : "stored", entry.size));
 }
 
-Entry describe_entry(zip_t* archive, zip_uint64_t index, const std::string& where) {
+NpyEntry describe_entry(zip_t* archive, zip_uint64_t index, const std::string& where) {
   zip_stat_t stat;
   zip_stat_init(&stat);
   constexpr zip_uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
@@ -83,7 +83,7 @@ Entry describe_entry(zip_t* archive, zip_uint64_t index, const std::string& wher
     throw InputError("npz.not_a_zip", where,
                      fmt::format("the directory does not describe entry {}", index));
   }
-  Entry entry;
+  NpyEntry entry;
   entry.where = fmt::format("{}: entry {}", where, printable(stat.name));
   entry.name = tensor_name(stat.name, entry.where);
   entry.index = index;
@@ -101,15 +101,15 @@ Entry describe_entry(zip_t* archive, zip_uint64_t index, const std::string& wher
 }
 
 // All entries, with their sizes checked one by one and together.
-std::vector<Entry> describe_entries(zip_t* archive, std::uint64_t file_size,
-                                    const std::string& where) {
+std::vector<NpyEntry> describe_entries(zip_t* archive, std::uint64_t file_size,
+                                       const std::string& where) {
   const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(archive, 0));
   if (count == 0) throw InputError("npz.empty", where, "is empty, or an archive without entries");
-  std::vector<Entry> entries;
+  std::vector<NpyEntry> entries;
   std::uint64_t compressed_left = file_size;
   std::uint64_t content_left = max_npz_content(file_size);
   for (zip_uint64_t index = 0; index < count; ++index) {
-    Entry entry = describe_entry(archive, index, where);
+    NpyEntry entry = describe_entry(archive, index, where);
     if (entry.compressed_size > compressed_left) {
       throw InputError("npz.overlap", entry.where,
                        fmt::format("{} compressed bytes, together with the entries before it, are "
@@ -130,7 +130,7 @@ std::vector<Entry> describe_entries(zip_t* archive, std::uint64_t file_size,
   return entries;
 }
 
-std::vector<std::byte> unpack(zip_t* archive, const Entry& entry) {
+std::vector<std::byte> unpack(zip_t* archive, const NpyEntry& entry) {
   const auto fail = [&entry](const std::string& reason) {
     throw InputError("npz.corrupt", entry.where, reason);
   };
@@ -161,7 +161,7 @@ std::map<std::string, TypedTensor> parse_npz(std::span<const std::byte> bytes,
                                              const std::string& where) {
   const Archive archive = open_archive(bytes, where);
   std::map<std::string, TypedTensor> tensors;
-  for (const Entry& entry : describe_entries(archive.get(), bytes.size(), where)) {
+  for (const NpyEntry& entry : describe_entries(archive.get(), bytes.size(), where)) {
     tensors.emplace(entry.name, parse_npy(unpack(archive.get(), entry), entry.where));
   }
   return tensors;

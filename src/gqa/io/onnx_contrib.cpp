@@ -9,7 +9,7 @@ namespace {
 
 using TensorPointer = OnnxArguments::TensorPointer;
 
-constexpr std::int64_t no_limit = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t no_contrib_limit = std::numeric_limits<std::int32_t>::max();
 
 // Query, key and value [B, S, H * D] at positions 0 to 2.
 void read_projections(OnnxArguments& arguments, ProblemTensors& tensors) {
@@ -118,7 +118,7 @@ Recording bind_group_query_attention(OnnxArguments& arguments) {
   contract.causal = arguments.integer("causal", 1, 0, 1) == 1;
   contract.causal_alignment = CausalAlignment::bottom_right;
   const std::int64_t window =
-      arguments.integer("local_window_size", -1, -1, contract.causal ? no_limit : -1);
+      arguments.integer("local_window_size", -1, -1, contract.causal ? no_contrib_limit : -1);
   if (window == 0) {
     arguments.fail("onnx.attribute_value", "attribute local_window_size",
                    "is 0; expected -1 or a positive number of keys");

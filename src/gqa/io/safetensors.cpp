@@ -23,7 +23,7 @@ constexpr std::size_t length_field = 8;
 constexpr std::string_view metadata_key = "__metadata__";
 
 // What the header says about one tensor; offsets count from the end of the header.
-struct Entry {
+struct HeaderEntry {
   std::string name;
   std::string where;
   ElementType type;
@@ -155,7 +155,7 @@ std::uint64_t checked_element_count(const Shape& shape, const std::string& where
   }
 }
 
-Entry read_entry(const std::string& name, const Json& value, const std::string& file) {
+HeaderEntry read_entry(const std::string& name, const Json& value, const std::string& file) {
   const std::string where = fmt::format("{}: tensor {}", file, printable(name));
   check_field_names(value, where);
   const ElementType type = read_dtype(value["dtype"], where + ": dtype");
@@ -181,9 +181,9 @@ Entry read_entry(const std::string& name, const Json& value, const std::string& 
 }
 
 // Every byte of the buffer must belong to exactly one tensor.
-void check_layout(std::vector<Entry>& entries, std::uint64_t buffer_size,
+void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t buffer_size,
                   std::uint64_t buffer_start, const std::string& where) {
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+  std::sort(entries.begin(), entries.end(), [](const HeaderEntry& a, const HeaderEntry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   const auto hole = [&](const std::string& place, std::uint64_t begin, std::uint64_t end) {
@@ -192,7 +192,7 @@ void check_layout(std::vector<Entry>& entries, std::uint64_t buffer_size,
                                  buffer_start + begin, buffer_start + end));
   };
   std::uint64_t covered = 0;
-  for (const Entry& entry : entries) {
+  for (const HeaderEntry& entry : entries) {
     const std::string place = entry.where + ": data_offsets";
     if (entry.end > buffer_size) {
       throw InputError("safetensors.truncated", place,
@@ -220,7 +220,7 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, const std::s
       parse_header({reinterpret_cast<const char*>(header_bytes.data()), header_bytes.size()},
                    where + ": header");
   SafetensorsFile file;
-  std::vector<Entry> entries;
+  std::vector<HeaderEntry> entries;
   for (const auto& [name, value] : header.items()) {
     if (name == metadata_key) {
       file.metadata = read_metadata(value, fmt::format("{}: {}", where, metadata_key));
@@ -230,7 +230,7 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, const std::s
   }
   const std::span<const std::byte> buffer = bytes.subspan(length_field + header_length);
   check_layout(entries, buffer.size(), length_field + header_length, where);
-  for (Entry& entry : entries) {
+  for (HeaderEntry& entry : entries) {
     const auto data = buffer.subspan(entry.begin, entry.end - entry.begin);
     file.tensors.emplace(
         std::move(entry.name),

@@ -8,7 +8,7 @@
 namespace gqa {
 namespace {
 
-constexpr long largest_exponent = 4096;
+constexpr long largest_strength_exponent = 4096;
 
 // Denominators of all keys, cleared.
 mpz_class common_denominator(const RationalMatrices& all) {
@@ -25,7 +25,7 @@ bool exponents_are_moderate(const RationalMatrices& keys, const Rational& key_sc
   for (const RationalMatrix& one : keys) {
     for (const RationalVector& row : one) {
       for (const Rational& x : row) {
-        if (abs(Rational(x * key_scale)) > largest_exponent) return false;
+        if (abs(Rational(x * key_scale)) > largest_strength_exponent) return false;
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "gqa/num/arithmetic.hpp"
 #include "gqa/theory/rank_bounds.hpp"
 #include "gqa/theory/rank_witness.hpp"
 
@@ -15,9 +16,6 @@ namespace {
 
 constexpr int attempts = 4;
 
-std::size_t extent(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
 std::int64_t count(std::size_t n) {
   return static_cast<std::int64_t>(n);
 }

@@ -6,16 +6,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "gqa/num/arithmetic.hpp"
+
 namespace gqa {
 namespace {
 
 // Uniform enough for a witness, and the same on every platform.
 std::int64_t draw(std::mt19937_64& engine, std::int64_t low, std::int64_t high) {
   return low + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(high - low + 1));
-}
-
-std::size_t extent(std::int64_t n) {
-  return static_cast<std::size_t>(n);
 }
 
 // The smallest base in which all positions have at most `size` digits.

@@ -7,6 +7,7 @@
 
 #include "gqa/attention/attention.hpp"
 #include "gqa/error.hpp"
+#include "gqa/num/arithmetic.hpp"
 #include "gqa/theory/ball_matrix.hpp"
 #include "gqa/theory/modular_matrix.hpp"
 
@@ -14,10 +15,6 @@ namespace gqa {
 namespace {
 
 constexpr long working_bits = 256;
-
-std::size_t extent(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
 
 Ball finite_ball(double value, const char* where) {
   if (!std::isfinite(value)) {

@@ -33,7 +33,7 @@ Edit apply_geometric(Behaviour& b, std::int64_t) {
   return Edit::changed;
 }
 
-constexpr std::array faults{
+constexpr std::array bias_kinds{
     FaultKind{"bias.alibi_exponent", "the ALiBi slopes' exponent is off by one head",
               "2^(-8 h / n) instead of 2^(-8 (h + 1) / n)", "S17", apply_exponent},
     FaultKind{"bias.alibi_power_of_two",
@@ -44,7 +44,7 @@ constexpr std::array faults{
 }  // namespace
 
 std::span<const FaultKind> bias_faults() {
-  return faults;
+  return bias_kinds;
 }
 
 }  // namespace gqa

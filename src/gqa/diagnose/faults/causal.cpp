@@ -61,7 +61,7 @@ Edit apply_row_over_group(Behaviour& b, std::int64_t) {
   return b.causal_row_divisor == 1 ? Edit::same : Edit::changed;
 }
 
-constexpr std::array faults{
+constexpr std::array causal_kinds{
     FaultKind{"causal.top_left", "the causal diagonal starts at the top left",
               "j <= i instead of j <= i + offset", "C1", apply_top_left},
     FaultKind{"causal.bottom_right", "the causal diagonal ends at the bottom right",
@@ -82,7 +82,7 @@ constexpr std::array faults{
 }  // namespace
 
 std::span<const FaultKind> causal_faults() {
-  return faults;
+  return causal_kinds;
 }
 
 }  // namespace gqa

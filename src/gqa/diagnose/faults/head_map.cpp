@@ -84,7 +84,7 @@ Edit apply_sequence_repeated(Behaviour& b, std::int64_t) {
   return Edit::changed;
 }
 
-constexpr std::array faults{
+constexpr std::array head_map_kinds{
     FaultKind{"head_map.tiled",
               "the KV heads are tiled (repeat) instead of each being repeated for its group "
               "(repeat_interleave)",
@@ -109,7 +109,7 @@ constexpr std::array faults{
 }  // namespace
 
 std::span<const FaultKind> head_map_faults() {
-  return faults;
+  return head_map_kinds;
 }
 
 }  // namespace gqa

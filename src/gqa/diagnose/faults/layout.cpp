@@ -150,7 +150,7 @@ Edit apply_sections_as_groups(Behaviour& b, std::int64_t) {
   return regroup(b, false);
 }
 
-constexpr std::array faults{
+constexpr std::array layout_kinds{
     FaultKind{"layout.bshd_as_bhsd", "BSHD tensors are walked as BHSD",
               "attention over heads instead of positions", "Y1", apply_axes_swapped},
     FaultKind{"layout.reshape_without_transpose",
@@ -176,7 +176,7 @@ constexpr std::array faults{
 }  // namespace
 
 std::span<const FaultKind> layout_faults() {
-  return faults;
+  return layout_kinds;
 }
 
 }  // namespace gqa

@@ -34,7 +34,7 @@ Edit apply_past_dropped(Behaviour& b, std::int64_t) {
   return Edit::changed;
 }
 
-constexpr std::array faults{
+constexpr std::array length_kinds{
     FaultKind{"length.past_dropped", "the past keys are ignored", "keys = the new ones alone", "P7",
               apply_past_dropped},
     FaultKind{"length.capacity", "the cache's capacity is taken for its length",
@@ -48,7 +48,7 @@ constexpr std::array faults{
 }  // namespace
 
 std::span<const FaultKind> length_faults() {
-  return faults;
+  return length_kinds;
 }
 
 }  // namespace gqa

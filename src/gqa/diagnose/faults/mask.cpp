@@ -64,7 +64,7 @@ Edit apply_key_leak(Behaviour& b, std::int64_t) {
   return Edit::changed;
 }
 
-constexpr std::array faults{
+constexpr std::array mask_kinds{
     FaultKind{"mask.inverted", "the boolean mask is read the other way round",
               "keep where the mask says drop", "M1", apply_inverted},
     FaultKind{"mask.added_as_bias", "the boolean mask is added to the scores as 1 and 0",
@@ -92,7 +92,7 @@ constexpr std::array faults{
 }  // namespace
 
 std::span<const FaultKind> mask_faults() {
-  return faults;
+  return mask_kinds;
 }
 
 }  // namespace gqa

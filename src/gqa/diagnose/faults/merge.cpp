@@ -30,7 +30,7 @@ Edit apply_partly_split(Behaviour& b, std::int64_t) {
 
 constexpr std::array<std::int64_t, 9> shards{1, 2, 4, 8, 16, 32, 64, 128, 256};
 
-constexpr std::array faults{
+constexpr std::array merge_kinds{
     FaultKind{"merge.lse_base", "a base-2 log-sum-exp is merged as a natural one",
               "weights exp(log2 of the sum) instead of the sum", "L1", apply_base, shards,
               "shards of {} keys"},
@@ -44,7 +44,7 @@ constexpr std::array faults{
 }  // namespace
 
 std::span<const FaultKind> merge_faults() {
-  return faults;
+  return merge_kinds;
 }
 
 }  // namespace gqa

@@ -17,7 +17,7 @@ Edit rescale(Behaviour& b, Ball scale) {
   return same ? Edit::same : Edit::changed;
 }
 
-Edit apply_missing(Behaviour& b, std::int64_t) {
+Edit apply_scale_missing(Behaviour& b, std::int64_t) {
   return rescale(b, Ball(1));
 }
 Edit apply_twice(Behaviour& b, std::int64_t) {
@@ -43,8 +43,8 @@ Edit apply_on_weights(Behaviour& b, std::int64_t) {
   return b.scale.contains(Rational(1)) ? Edit::same : Edit::changed;
 }
 
-constexpr std::array faults{
-    FaultKind{"scale.missing", "the scores are not scaled", "s = q.k", "S1", apply_missing},
+constexpr std::array scale_kinds{
+    FaultKind{"scale.missing", "the scores are not scaled", "s = q.k", "S1", apply_scale_missing},
     FaultKind{"scale.twice", "the scale is applied twice", "s = scale^2 q.k", "S2", apply_twice},
     FaultKind{"scale.model_width", "the scale is taken from the model's width",
               "1 / sqrt(Hq dk) instead of 1 / sqrt(dk)", "S4", apply_model_width},
@@ -61,7 +61,7 @@ constexpr std::array faults{
 }  // namespace
 
 std::span<const FaultKind> scale_faults() {
-  return faults;
+  return scale_kinds;
 }
 
 }  // namespace gqa

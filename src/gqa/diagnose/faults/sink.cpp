@@ -24,7 +24,7 @@ Edit apply_empty_tile(Behaviour& b, std::int64_t tile) {
 
 constexpr std::array<std::int64_t, 8> tiles{1, 2, 4, 8, 16, 32, 64, 128};
 
-constexpr std::array faults{
+constexpr std::array sink_kinds{
     FaultKind{"sink.dropped", "the sink is left out of the denominator",
               "sum exp(s) instead of sum exp(s) + exp(z)", "K1", apply_dropped},
     FaultKind{"sink.with_value", "the sink contributes a value, that of key 0",
@@ -37,7 +37,7 @@ constexpr std::array faults{
 }  // namespace
 
 std::span<const FaultKind> sink_faults() {
-  return faults;
+  return sink_kinds;
 }
 
 }  // namespace gqa

@@ -6,7 +6,7 @@
 namespace gqa {
 namespace {
 
-Edit apply_missing(Behaviour& b, std::int64_t) {
+Edit apply_softcap_missing(Behaviour& b, std::int64_t) {
   if (b.contract.softcap == 0) return Edit::not_applicable;
   b.contract.softcap = 0;
   return Edit::changed;
@@ -22,9 +22,9 @@ Edit apply_overflow(Behaviour& b, std::int64_t) {
   return Edit::changed;
 }
 
-constexpr std::array faults{
+constexpr std::array softcap_kinds{
     FaultKind{"softcap.missing", "the softcap is not applied", "s instead of c tanh(s / c)", "S12",
-              apply_missing},
+              apply_softcap_missing},
     FaultKind{"softcap.after_mask", "the softcap is applied after mask and bias",
               "c tanh((s + mask) / c): a masked key keeps the weight of the score -c", "S13",
               apply_after_mask},
@@ -35,7 +35,7 @@ constexpr std::array faults{
 }  // namespace
 
 std::span<const FaultKind> softcap_faults() {
-  return faults;
+  return softcap_kinds;
 }
 
 }  // namespace gqa

@@ -19,7 +19,7 @@ Edit apply_no_maximum(Behaviour& b, std::int64_t) {
 Edit apply_not_rescaled(Behaviour& b, std::int64_t block) {
   return set_form(b, SoftmaxForm::not_rescaled, block);
 }
-Edit apply_inverted(Behaviour& b, std::int64_t block) {
+Edit apply_softmax_inverted(Behaviour& b, std::int64_t block) {
   return set_form(b, SoftmaxForm::rescale_inverted, block);
 }
 // Every row asks all others: beyond this size the search would not end.
@@ -44,7 +44,7 @@ Edit apply_dot_overflow(Behaviour& b, std::int64_t) {
 
 constexpr std::array<std::int64_t, 9> blocks{1, 2, 4, 8, 16, 32, 64, 128, 256};
 
-constexpr std::array faults{
+constexpr std::array softmax_kinds{
     FaultKind{"softmax.no_max_subtraction", "exp is taken without subtracting the row's maximum",
               "exp(s) / sum exp(s): NaN once a score passes 88.7", "N1", apply_no_maximum},
     FaultKind{"softmax.not_rescaled",
@@ -52,7 +52,7 @@ constexpr std::array faults{
               "earlier blocks keep their old maximum's scale", "N4", apply_not_rescaled, blocks,
               "block of {} keys"},
     FaultKind{"softmax.rescale_inverted", "the online softmax rescales the wrong way",
-              "earlier sums times exp(m_new - m_old)", "N4", apply_inverted, blocks,
+              "earlier sums times exp(m_new - m_old)", "N4", apply_softmax_inverted, blocks,
               "block of {} keys"},
     FaultKind{"softmax.query_axis", "the softmax runs over the query rows",
               "exp(s_ij) / sum over i of exp(s_ij)", "N5", apply_query_axis},
@@ -67,7 +67,7 @@ constexpr std::array faults{
 }  // namespace
 
 std::span<const FaultKind> softmax_faults() {
-  return faults;
+  return softmax_kinds;
 }
 
 }  // namespace gqa

@@ -24,7 +24,7 @@ Edit apply_one_narrow(Behaviour& b, std::int64_t) {
 Edit apply_ring_start(Behaviour& b, std::int64_t) {
   return b.queries() == 1 ? widen(b, -1) : Edit::not_applicable;
 }
-Edit apply_ignored(Behaviour& b, std::int64_t) {
+Edit apply_window_ignored(Behaviour& b, std::int64_t) {
   if (b.contract.window.is_unbounded()) return Edit::not_applicable;
   b.contract.window = Window{};
   return Edit::changed;
@@ -55,7 +55,7 @@ Edit apply_first_block(Behaviour& b, std::int64_t block) {
 
 constexpr std::array<std::int64_t, 8> first_blocks{1, 2, 4, 8, 16, 32, 64, 128};
 
-constexpr std::array faults{
+constexpr std::array window_kinds{
     FaultKind{"window.one_wide", "the window is one key too wide",
               "p - left - 1 <= j instead of p - left <= j", "W1", apply_one_wide},
     FaultKind{"window.one_narrow", "the window is one key too narrow",
@@ -64,7 +64,7 @@ constexpr std::array faults{
               "decoding from a ring buffer starts one slot late: the oldest live key is lost",
               "p - left + 1 <= j at T = 1", "W7", apply_ring_start},
     FaultKind{"window.ignored", "the window is not applied", "every key that causality allows",
-              "W3", apply_ignored},
+              "W3", apply_window_ignored},
     FaultKind{"window.first_block_unbounded",
               "the first keys are visible to every row, whatever causality and window say",
               "j < block or (causal and window)", "W8", apply_first_block, first_blocks,
@@ -74,7 +74,7 @@ constexpr std::array faults{
 }  // namespace
 
 std::span<const FaultKind> window_faults() {
-  return faults;
+  return window_kinds;
 }
 
 }  // namespace gqa

@@ -5,7 +5,7 @@
 namespace gqa {
 namespace {
 
-double zero(std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
+double no_value(std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
   return 0;
 }
 double one_hot(std::int64_t, std::int64_t, std::int64_t s, std::int64_t d) {
@@ -16,7 +16,7 @@ ProbeBuilder seen_keys(ElementType type, std::string name, std::string reads, st
                        std::int64_t keys) {
   ProbeBuilder builder(type, std::move(name), std::move(reads),
                        {.queries = queries, .keys = keys, .value_size = keys});
-  builder.query(zero).value(one_hot);
+  builder.query(no_value).value(one_hot);
   return builder;
 }
 

@@ -12,7 +12,7 @@ namespace gqa::html {
 namespace {
 
 constexpr double plot_height = 150;
-constexpr double left = 72;
+constexpr double plot_left = 72;
 constexpr double top = 46;
 constexpr int last_bucket = static_cast<int>(ErrorMap::buckets) - 1;
 
@@ -91,7 +91,7 @@ std::int64_t count_of(const ErrorMap& map, const Span& span, int bucket) {
 
 double x_of(const Span& span, double ulps) {
   const double at = std::log2(std::max(ulps, 1e-300)) + ErrorMap::zero_bucket;
-  return left + std::clamp(at - span.first + 1, 0.0, 1.0 * span.count()) * span.bar_width();
+  return plot_left + std::clamp(at - span.first + 1, 0.0, 1.0 * span.count()) * span.bar_width();
 }
 
 double height_of(std::int64_t count, std::int64_t largest) {
@@ -107,7 +107,7 @@ Markup bars(const ErrorMap& map, const Span& span, std::int64_t largest, double 
   const int labelled = bar_width < 20 ? 4 : span.count() > 16 ? 2 : 1;  // every so many
   for (int b = span.first; b <= span.last; ++b) {
     const std::int64_t count = count_of(map, span, b);
-    const double x = left + (b - span.first) * bar_width;
+    const double x = plot_left + (b - span.first) * bar_width;
     const double height = height_of(count, largest);
     const double end = ErrorMap::bucket_end(static_cast<std::size_t>(b));
     const std::string where =
@@ -130,14 +130,14 @@ Markup bars(const ErrorMap& map, const Span& span, std::int64_t largest, double 
 
 Markup count_axis(const Span& span, std::int64_t largest) {
   Markup content;
-  const double right = left + span.count() * span.bar_width();
+  const double right = plot_left + span.count() * span.bar_width();
   for (std::int64_t count = 1; count <= largest; count *= 10) {
     const double y = top + plot_height - height_of(count, largest);
-    content += line(left, y, right, y, "rule");
-    content += label(left - 8, y + 4, grouped(count), "end", "quiet");
+    content += line(plot_left, y, right, y, "rule");
+    content += label(plot_left - 8, y + 4, grouped(count), "end", "quiet");
   }
   const double base = top + plot_height;
-  return content + line(left, base, right, base, "axis");
+  return content + line(plot_left, base, right, base, "axis");
 }
 
 // From the smallest to the largest of a bound that was asked: behind the bars.
@@ -163,7 +163,7 @@ Markup edges(const Span& span, const std::vector<Range>& ranges) {
     const char* css_class = range.is_worst ? "edge worst" : "edge";
     content += line(x1, range.top() + 4, x1, top + plot_height, css_class);
     if (x2 > x1) content += line(x2, range.top() + 4, x2, top + plot_height, css_class);
-    const double end = left + span.count() * span.bar_width();
+    const double end = plot_left + span.count() * span.bar_width();
     const double room = 6.6 * static_cast<double>(range.name.size());
     const bool on_the_right = range.is_worst ? x2 + room < end + 20 : x1 - room < 0;
     content += label(on_the_right ? x2 + 5 : x1 - 5, range.top() + 13, range.name,
@@ -212,7 +212,7 @@ Markup histogram_picture(const std::string& id, const ErrorMap& map, const Toler
   }
   const double allowed =
       ranges.empty() ? std::numeric_limits<double>::infinity() : ranges.front().most;
-  drawing.width = std::max(left + span.count() * span.bar_width() + 24, 300.0);
+  drawing.width = std::max(plot_left + span.count() * span.bar_width() + 24, 300.0);
   drawing.height = top + plot_height + 28;
   drawing.content = count_axis(span, largest) + bands(span, ranges) +
                     bars(map, span, largest, allowed) + edges(span, ranges);

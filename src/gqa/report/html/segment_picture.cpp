@@ -10,9 +10,9 @@
 namespace gqa::html {
 namespace {
 
-constexpr double side = 280;
-constexpr double margin = 40;
-constexpr double left = 78;  // room for a label
+constexpr double plane_side = 280;
+constexpr double plane_margin = 40;
+constexpr double plane_left = 78;  // room for a label
 
 std::string point_text(const std::vector<Rational>& point) {
   return fmt::format("({}, {})", to_text(point[0]), to_text(point[1]));
@@ -37,8 +37,10 @@ class Plane {
     }
     if (!(extent_ > 0)) extent_ = 1;
   }
-  double x(double value) const { return left + (value - low_[0]) / extent_ * side; }
-  double y(double value) const { return margin + side - (value - low_[1]) / extent_ * side; }
+  double x(double value) const { return plane_left + (value - low_[0]) / extent_ * plane_side; }
+  double y(double value) const {
+    return plane_margin + plane_side - (value - low_[1]) / extent_ * plane_side;
+  }
   double x(const std::vector<Rational>& p) const { return x(p[0].get_d()); }
   double y(const std::vector<Rational>& p) const { return y(p[1].get_d()); }
 
@@ -51,10 +53,11 @@ class Plane {
 
 Markup segment_picture(const std::string& id, const SegmentPicture& picture) {
   const Plane plane(picture);
-  Markup content = line(left - 8, plane.y(0.0), left + side + 8, plane.y(0.0), "axis") +
-                   line(plane.x(0.0), margin - 8, plane.x(0.0), margin + side + 8, "axis") +
-                   line(plane.x(picture.first), plane.y(picture.first), plane.x(picture.second),
-                        plane.y(picture.second), "wire");
+  Markup content =
+      line(plane_left - 8, plane.y(0.0), plane_left + plane_side + 8, plane.y(0.0), "axis") +
+      line(plane.x(0.0), plane_margin - 8, plane.x(0.0), plane_margin + plane_side + 8, "axis") +
+      line(plane.x(picture.first), plane.y(picture.first), plane.x(picture.second),
+           plane.y(picture.second), "wire");
   std::string description = fmt::format("The open segment between the values {} and {}.",
                                         point_text(picture.first), point_text(picture.second));
   for (const auto* end : {&picture.first, &picture.second}) {
@@ -84,8 +87,8 @@ Markup segment_picture(const std::string& id, const SegmentPicture& picture) {
   const Drawing drawing{id,
                         "Outputs on the open segment between two values",
                         description,
-                        left + side + 90,
-                        margin + side + 40,
+                        plane_left + plane_side + 90,
+                        plane_margin + plane_side + 40,
                         content};
   return figure_of(drawing,
                    text("Hollow: the two values, limits that no finite score attains. Filled: "

@@ -8,7 +8,7 @@ namespace {
 using namespace claim_instances;
 namespace certificates = claim_certificates;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_a(Argument& argument, const TrainedModel* /*model*/) {
   const Matrix values{{4, 0}, {0, 8}};
   // Scaled by 1/sqrt(2) the queries are (ln 3, 0) and (0, ln 3).
   const auto result =
@@ -36,6 +36,6 @@ const Claim claim_a{
         "give (1,6)",
     .scope = "the two queries sqrt(2) ln 3 (1,0) and sqrt(2) ln 3 (0,1), d_k = 2, default scale",
     .certificate = "exact attention; the outputs as attainable points with these weights",
-    .argue = argue};
+    .argue = argue_a};
 
 }  // namespace gqa

@@ -7,7 +7,7 @@ namespace {
 
 using namespace claim_instances;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_aa(Argument& argument, const TrainedModel* /*model*/) {
   argument.say(
       "values enter linearly: the output moves by sum w_j delta_j, a mean of the errors, so "
       "by at most the largest; equal errors attain it");
@@ -63,6 +63,6 @@ const Claim claim_aa{.id = "aa",
                      .certificate =
                          "sum w_j delta_j is a mean; o' - o = w_j (t - 1) (v_j - o) / (1 + w_j (t "
                          "- 1)), t = exp(q.e)",
-                     .argue = argue};
+                     .argue = argue_aa};
 
 }  // namespace gqa

@@ -9,7 +9,7 @@ namespace {
 using namespace claim_instances;
 namespace certificates = claim_certificates;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_b(Argument& argument, const TrainedModel* /*model*/) {
   const Matrix values{{4, 0}, {0, 8}};
   argument.say(
       "(x, y) = w (4,0) + (1-w) (0,8) gives x/4 + y/8 = w + (1-w) = 1; "
@@ -43,6 +43,6 @@ const Claim claim_b{
     .scope = "every query with finite scores",
     .certificate =
         "w (4,0) + (1-w) (0,8) identically on the line; separating lines for both end points",
-    .argue = argue};
+    .argue = argue_b};
 
 }  // namespace gqa

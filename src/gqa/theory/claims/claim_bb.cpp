@@ -16,7 +16,7 @@ LogRational score(std::vector<LogRational> query, std::vector<Rational> key,
   return GmpNumbers::dot(query, key);
 }
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_bb(Argument& argument, const TrainedModel* /*model*/) {
   const std::vector<RationalRotation> rotations{RationalRotation::pythagorean(2, 1),
                                                 RationalRotation::pythagorean(3, 2)};
   for (const RationalRotation& r : rotations) {
@@ -64,6 +64,6 @@ const Claim claim_bb{
         "distances -4 to 4",
     .certificate =
         "R^T R = 1 exactly, so (R^i q).(R^j k) = q.(R^(j-i) k); exact scores as instances",
-    .argue = argue};
+    .argue = argue_bb};
 
 }  // namespace gqa

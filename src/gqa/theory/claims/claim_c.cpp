@@ -8,7 +8,7 @@ namespace {
 using namespace claim_instances;
 namespace certificates = claim_certificates;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_c(Argument& argument, const TrainedModel* /*model*/) {
   const Matrix values{{4, 0}, {0, 8}};
   const auto result =
       attention(with_queries(3, {{{0, 0}}, {{1, 1}}}, {{{1, 0}, {0, 1}}}, {values}));
@@ -30,6 +30,6 @@ const Claim claim_c{
     .statement = "The queries (0,0) and (sqrt(2) ln 3, sqrt(2) ln 3) both give (2,4)",
     .scope = "keys (1,0), (0,1), values (4,0), (0,8)",
     .certificate = "exact attention; (2,4) as the point of weights 1/2, 1/2",
-    .argue = argue};
+    .argue = argue_c};
 
 }  // namespace gqa

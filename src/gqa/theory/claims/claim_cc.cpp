@@ -10,7 +10,7 @@ namespace {
 
 using namespace claim_instances;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_cc(Argument& argument, const TrainedModel* /*model*/) {
   int splits = 0, tiles = 0;
   bool merged = true, online = true;
   for (const WeightFamily& family : weight_families) {
@@ -63,6 +63,6 @@ const Claim claim_cc{
         "every split; checked for six weight families of 8 keys: all splits in three, all tile "
         "sizes",
     .certificate = "exp(LSE_a) o_a + exp(LSE_b) o_b = sum of a_j v_j over both parts",
-    .argue = argue};
+    .argue = argue_cc};
 
 }  // namespace gqa

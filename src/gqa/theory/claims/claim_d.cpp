@@ -5,7 +5,7 @@
 namespace gqa {
 namespace {
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_d(Argument& argument, const TrainedModel* /*model*/) {
   argument.say("exp(s_j + c) = lambda a_j with lambda = exp(c): it cancels in a_j / sum(a)");
   int instances = 0;
   bool equal = true;
@@ -34,6 +34,6 @@ const Claim claim_d{.id = "d",
                     .statement = "Adding one constant to all scores of a row changes nothing",
                     .scope = "every row without a sink",
                     .certificate = "lambda a_j / sum(lambda a) = a_j / sum(a) for every lambda > 0",
-                    .argue = argue};
+                    .argue = argue_d};
 
 }  // namespace gqa

@@ -20,7 +20,7 @@ Problem<GmpNumbers> random_problem(std::mt19937_64& engine, std::int64_t heads, 
   return with_queries(3, queries, keys, random_heads(engine, kv, 3));
 }
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_dd(Argument& argument, const TrainedModel* /*model*/) {
   std::mt19937_64 engine(1);
   int equal = 0, all = 0;
   for (std::int64_t heads = 1; heads <= 6; ++heads) {
@@ -74,6 +74,6 @@ const Claim claim_dd{
     .certificate =
         "the chain rule; exact gradients (dK in logarithms) of the grouped layer and of the "
         "expanded one, summed",
-    .argue = argue};
+    .argue = argue_dd};
 
 }  // namespace gqa

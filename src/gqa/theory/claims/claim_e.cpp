@@ -10,7 +10,7 @@ namespace {
 using namespace claim_instances;
 namespace certificates = claim_certificates;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_e(Argument& argument, const TrainedModel* /*model*/) {
   const Matrix values{{5, 7}, {5, 7}, {5, 7}, {5, 7}};
   Matrix rows;
   for (const WeightFamily& family : weight_families) {
@@ -33,6 +33,6 @@ const Claim claim_e{
     .scope = "every row of positive weights",
     .certificate =
         "sum w_j (5,7) = (5,7) as sum w_j = 1; two different weightings with that output",
-    .argue = argue};
+    .argue = argue_e};
 
 }  // namespace gqa

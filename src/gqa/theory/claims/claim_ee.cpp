@@ -23,7 +23,7 @@ Tensor<Rational> layer(const Matrix& input, const std::vector<Matrix>& wq,
   return attention(with_queries(2, project(wq), project(wk), project(wv))).output;
 }
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_ee(Argument& argument, const TrainedModel* /*model*/) {
   std::mt19937_64 engine(1);
   int equal = 0, different = 0, all = 0;
   for (const std::int64_t heads : {2, 4, 6}) {
@@ -64,6 +64,6 @@ const Claim claim_ee{.id = "ee",
                      .certificate =
                          "X [W_g ... W_g] = [X W_g ... X W_g]: exact outputs of both layers, and "
                          "of independent weights",
-                     .argue = argue};
+                     .argue = argue_ee};
 
 }  // namespace gqa

@@ -8,7 +8,7 @@ namespace {
 using namespace claim_instances;
 namespace certificates = claim_certificates;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_f(Argument& argument, const TrainedModel* /*model*/) {
   argument.say(
       "both outputs are linear in the weights: their difference is (w - w') V; two weights "
       "sum to 1, so w - w' = (t, -t) and the difference is t (v_0 - v_1)");
@@ -48,6 +48,6 @@ const Claim claim_f{
         "exactly if w = w' or the values are equal",
     .scope = "every pair of weight rows",
     .certificate = "w V - w' V = (w - w') V; for two values it is (a - b)(v_0 - v_1)",
-    .argue = argue};
+    .argue = argue_f};
 
 }  // namespace gqa

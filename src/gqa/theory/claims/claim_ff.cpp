@@ -44,7 +44,7 @@ bool loses_in_attention(std::int64_t heads, std::int64_t kv) {
   return attention(problem).output != own;
 }
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_ff(Argument& argument, const TrainedModel* /*model*/) {
   argument.say(
       "head and pooled output are equal if sum_j,l exp(q.(k_j + mean k_l)) (v_j - mean v_l) "
       "= 0; as a function of q this is a sum of exponentials with distinct exponents, which "
@@ -104,6 +104,6 @@ const Claim claim_ff{.id = "ff",
                          "exponentials of distinct sums are linearly independent functions of the "
                          "query; pooling_loss; of projections: weight_pooling_loss, "
                          "weight_pooling_lossless",
-                     .argue = argue};
+                     .argue = argue_ff};
 
 }  // namespace gqa

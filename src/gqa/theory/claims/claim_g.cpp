@@ -10,7 +10,7 @@ namespace {
 using namespace claim_instances;
 namespace certificates = claim_certificates;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_g(Argument& argument, const TrainedModel* /*model*/) {
   const std::vector<Matrix> values{{{4, 0}, {0, 8}}, {{10, 2}, {-2, 6}}};
   Problem<GmpNumbers> problem =
       with_queries(2, std::vector<Matrix>(8, {{0}}), {{{0}, {0}}, {{0}, {0}}}, values);
@@ -48,6 +48,6 @@ const Claim claim_g{
         "2 changes exactly heads 1, 3, 4, 6, between (2,4) and (4,4)",
     .scope = "values (4,0), (0,8) of KV head 0 and (10,2), (-2,6) of KV head 1",
     .certificate = "exact attention under both maps; both outputs as attainable points",
-    .argue = argue};
+    .argue = argue_g};
 
 }  // namespace gqa

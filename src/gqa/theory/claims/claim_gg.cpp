@@ -9,7 +9,7 @@ bool within(const Ball& x, const char* low, const char* high) {
   return x.is_finite() && parse_rational(low) < x.lower() && x.upper() < parse_rational(high);
 }
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* model) {
+ClaimVerdict argue_gg(Argument& argument, const TrainedModel* model) {
   if (model == nullptr || model->layers.empty()) {
     argument.say("not settled: the recordings of the trained model were not given");
     return ClaimVerdict::open;
@@ -49,6 +49,6 @@ const Claim claim_gg{
         "stories260K: 8 query heads on 4 KV heads, 5 layers, 96 positions, heads times output "
         "projection",
     .certificate = "factorisations in ball arithmetic of C^T C from the recorded operands",
-    .argue = argue};
+    .argue = argue_gg};
 
 }  // namespace gqa

@@ -4,7 +4,7 @@
 namespace gqa {
 namespace {
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_h(Argument& argument, const TrainedModel* /*model*/) {
   const EnumerationResult result = enumerate_cases(12, Engine::gmp);
   argument.require(result.cases == 210 && result.equal == 210, "{} of {} cases are equal",
                    result.equal, result.cases);
@@ -22,6 +22,6 @@ const Claim claim_h{
     .statement = "Grouped attention equals attention over consecutively expanded histories",
     .scope = "Hq = 1..12, every divisor Hkv, six weight families: 210 cases",
     .certificate = "all cases computed in rationals, with the map h mod Hkv as control",
-    .argue = argue};
+    .argue = argue_h};
 
 }  // namespace gqa

@@ -9,7 +9,7 @@ namespace {
 
 using namespace claim_instances;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_i(Argument& argument, const TrainedModel* /*model*/) {
   const Problem<GmpNumbers> problem = case_problem<Rational>({4, 2, 5});
   const auto plain = attention(problem).output;
   const std::vector<std::int64_t> map{0, 0, 1, 1};
@@ -48,6 +48,6 @@ const Claim claim_i{
     .statement = "A permutation applied consistently to queries, groups and outputs is harmless",
     .scope = "four query heads on two KV heads: all 24 x 2 permutations",
     .certificate = "exact attention under every permutation",
-    .argue = argue};
+    .argue = argue_i};
 
 }  // namespace gqa

@@ -9,7 +9,7 @@ namespace {
 using namespace claim_instances;
 namespace certificates = claim_certificates;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_j(Argument& argument, const TrainedModel* /*model*/) {
   const std::vector<Matrix> values{{{2, 0}, {2, 0}}, {{0, 6}, {0, 6}}};
   const std::vector<Matrix> keys{{{0}, {0}}, {{0}, {0}}};
   const std::vector<Matrix> queries{{{0}}, {{0}}};
@@ -38,6 +38,6 @@ const Claim claim_j{
         "pooling loses",
     .scope = "these two histories, zero queries",
     .certificate = "exact attention before and after pooling, and the difference as a certificate",
-    .argue = argue};
+    .argue = argue_j};
 
 }  // namespace gqa

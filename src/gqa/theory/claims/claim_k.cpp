@@ -7,7 +7,7 @@ namespace {
 
 using claim_instances::ProjectionSizes;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_k(Argument& argument, const TrainedModel* /*model*/) {
   const ProjectionSizes grouped{16, 4, 2}, full{16, 4, 4};
   argument.require(grouped.total() == 768, "Hkv = 2: {}", grouped.total().get_str());
   argument.require(full.total() == 1024, "Hkv = 4: {}", full.total().get_str());
@@ -41,6 +41,6 @@ const Claim claim_k{
         "+ 2 D Hkv d",
     .scope = "every D = Hq d; compared for all Hq <= 12, every divisor Hkv, d <= 8",
     .certificate = "the areas of Wq [D,D], Wk and Wv [Hkv d, D], Wo [D,D] add up to it",
-    .argue = argue};
+    .argue = argue_k};
 
 }  // namespace gqa

@@ -7,7 +7,7 @@ namespace {
 
 using claim_instances::ProjectionSizes;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_l(Argument& argument, const TrainedModel* /*model*/) {
   const ProjectionSizes sizes{1024, 16, 4};
   argument.require(sizes.key_rows() == 256, "key weight {} x {}", sizes.key_rows(),
                    sizes.model_size);
@@ -30,6 +30,6 @@ const Claim claim_l{.id = "l",
                         "have 2,621,440 parameters",
                     .scope = "this layer",
                     .certificate = "the shapes, multiplied and added",
-                    .argue = argue};
+                    .argue = argue_l};
 
 }  // namespace gqa

@@ -7,7 +7,7 @@
 namespace gqa {
 namespace {
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_m(Argument& argument, const TrainedModel* /*model*/) {
   const auto map = resolve_head_map({}, 8, 2);
   std::vector<std::int64_t> served;
   for (std::int64_t h = 0; h < 8; ++h) {
@@ -28,6 +28,6 @@ const Claim claim_m{.id = "m",
                     .statement = "Hq = 8, Hkv = 2: KV head 1 serves query heads 4 to 7",
                     .scope = "the contiguous map",
                     .certificate = "the head map, resolved",
-                    .argue = argue};
+                    .argue = argue_m};
 
 }  // namespace gqa

@@ -7,7 +7,7 @@ namespace {
 using claim_certificates::CacheSize;
 using claim_certificates::require_bytes;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_n(Argument& argument, const TrainedModel* /*model*/) {
   const CacheSize full{1, 1, 2048, 32, 128, 2}, grouped{1, 1, 2048, 4, 128, 2};
   require_bytes(argument, full, 33'554'432);
   require_bytes(argument, grouped, 4'194'304);
@@ -26,6 +26,6 @@ const Claim claim_n{.id = "n",
                         "bytes (28 MiB) per layer",
                     .scope = "this layer",
                     .certificate = "2 B T Hkv d bytes for K and for V, before and after",
-                    .argue = argue};
+                    .argue = argue_n};
 
 }  // namespace gqa

@@ -6,7 +6,7 @@ namespace {
 
 using claim_certificates::require_bytes;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_o(Argument& argument, const TrainedModel* /*model*/) {
   const mpz_class gib = mpz_class(1) << 30, mib = mpz_class(1) << 20;
   const mpz_class elements = mpz_class(2) * 4096 * 8 * 128;
   argument.require(elements == 8'388'608, "K of a layer has {} elements", elements.get_str());
@@ -30,6 +30,6 @@ const Claim claim_o{.id = "o",
                         "S = 1024 at Hkv = 32 takes 1 GiB; B = 8 at Hkv = 8 is 4 GiB again",
                     .scope = "these sizes",
                     .certificate = "2 L B S Hkv d elements of 2 bytes",
-                    .argue = argue};
+                    .argue = argue_o};
 
 }  // namespace gqa

@@ -15,7 +15,7 @@ struct CountingNumbers : RealNumbers<double> {
 };
 thread_local std::int64_t CountingNumbers::products = 0;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_q(Argument& argument, const TrainedModel* /*model*/) {
   const std::int64_t queries = 3, keys = 5, width = 4;
   std::vector<std::int64_t> counts;
   for (const std::int64_t kv_heads : {8, 2, 1}) {
@@ -42,6 +42,6 @@ const Claim claim_q{
     .statement = "Four times fewer KV heads do not mean fewer QK multiply-adds",
     .scope = "every Hkv: the count B Hq T S d_k does not name it; counted for Hq = 8",
     .certificate = "multiplications counted while the formula runs",
-    .argue = argue};
+    .argue = argue_q};
 
 }  // namespace gqa

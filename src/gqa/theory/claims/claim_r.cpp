@@ -10,7 +10,7 @@ namespace {
 
 using namespace claim_instances;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_r(Argument& argument, const TrainedModel* /*model*/) {
   for (const std::int64_t n : {16, 64, 128, 200}) {
     require_rank(argument, rank_group(8, n, 16), "values, shared", 16);
     require_rank(argument, rank_group(8, n, 16), "values, one history per head",
@@ -41,6 +41,6 @@ const Claim claim_r{
         "not: a factor G needs N >= G d_v",
     .scope = "generic rank, proved at G = 8, d_v = 16, N = 16, 64, 128, 200 and for small sizes",
     .certificate = "an integer witness modulo a prime against the count of dimensions",
-    .argue = argue};
+    .argue = argue_r};
 
 }  // namespace gqa

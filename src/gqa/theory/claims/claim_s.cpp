@@ -7,7 +7,7 @@ namespace {
 
 using namespace claim_instances;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_s(Argument& argument, const TrainedModel* /*model*/) {
   const char* const shared = "stacked output, shared values";
   RankConfiguration c = rank_group(8, 128, 16);
   require_rank(argument, c, shared, 128);
@@ -46,6 +46,6 @@ const Claim claim_s{
         "causal, windowed; small sizes",
     .certificate =
         "a softmax-reachable rational witness modulo a prime, and the count of dimensions",
-    .argue = argue};
+    .argue = argue_s};
 
 }  // namespace gqa

@@ -7,7 +7,7 @@ namespace {
 
 using namespace claim_instances;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_t(Argument& argument, const TrainedModel* /*model*/) {
   RankConfiguration c = rank_group(8, 128, 16);
   c.tied = true;
   require_rank(argument, c, "stacked output, shared values", 16);
@@ -29,6 +29,6 @@ const Claim claim_t{
     .scope = "G = 8, d_v = 16, N = 128; an exact witness with G = 4, d_v = 2, N = 12",
     .certificate =
         "P V [W_1 | ... | W_G] has the d_v columns of P V in between; factors of a witness",
-    .argue = argue};
+    .argue = argue_t};
 
 }  // namespace gqa

@@ -8,7 +8,7 @@ namespace {
 
 using namespace claim_instances;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_u(Argument& argument, const TrainedModel* /*model*/) {
   RankConfiguration c = rank_group(4, 12, 2);
   c.constant_column = true;
   const Matrix stack = exact_stack(c);
@@ -52,6 +52,6 @@ const Claim claim_u{
     .scope = "all row-stochastic patterns",
     .certificate =
         "untied patterns on values with a constant column: rank 5, not 8, with factors and a minor",
-    .argue = argue};
+    .argue = argue_u};
 
 }  // namespace gqa

@@ -11,7 +11,7 @@ namespace {
 
 using namespace claim_instances;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_v(Argument& argument, const TrainedModel* /*model*/) {
   RankConfiguration c = rank_group(4, 64, 8);
   for (const auto& [model_size, expected] : {std::pair{10, 10}, {32, 32}, {64, 32}}) {
     c.model_size = model_size;
@@ -41,6 +41,6 @@ const Claim claim_v{
         "d_v)",
     .scope = "G = 4, d_v = 8, N = 64, d_model = 10, 32, 64",
     .certificate = "an integer witness modulo a prime against the count of dimensions",
-    .argue = argue};
+    .argue = argue_v};
 
 }  // namespace gqa

@@ -7,7 +7,7 @@ namespace {
 
 using namespace claim_instances;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_w(Argument& argument, const TrainedModel* /*model*/) {
   // Each head asks with one unit vector in one of two rows; three keys of two coordinates.
   const Matrix keys{{1, 0}, {0, 1}, {1, 1}};
   Matrix along_heads;
@@ -44,6 +44,6 @@ const Claim claim_w{
     .scope = "all queries and keys",
     .certificate =
         "four heads on one key matrix, whose scores have rank 4 along the head axis: a minor",
-    .argue = argue};
+    .argue = argue_w};
 
 }  // namespace gqa

@@ -7,7 +7,7 @@ namespace {
 
 using namespace claim_instances;
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_x(Argument& argument, const TrainedModel* /*model*/) {
   const std::vector<Matrix> keys{{{1, -2}, {3, 0}, {1, -2}}};
   Row difference;
   for (std::size_t c = 0; c < 2; ++c) difference.push_back(keys[0][0][c] - keys[0][2][c]);
@@ -44,6 +44,6 @@ const Claim claim_x{
         "Two positions with equal shared keys are indistinguishable to every query of the group",
     .scope = "every query; nothing that names the position (mask, bias, rotary) between them",
     .certificate = "q.k_1 - q.k_2 = q.(k_1 - k_2) = q.0 = 0 for every q",
-    .argue = argue};
+    .argue = argue_x};
 
 }  // namespace gqa

@@ -36,7 +36,7 @@ Rational covariance(const Matrix& queries, const Matrix& keys) {
   return sum;
 }
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_y(Argument& argument, const TrainedModel* /*model*/) {
   const Matrix queries{{1, 0}, {0, 0}}, keys{{1, 0}, {0, 0}};
   const auto [left, right] = both_sides(queries, keys);
   argument.require(left == 1 && right == fraction(1, 2), "sum q_i.K_i = {}, (sum q_i).mean K = {}",
@@ -68,6 +68,6 @@ const Claim claim_y{
         "Averaging the key matrices of a group preserves the sum of q_i.K_i as (sum q_i).mean K",
     .scope = "all queries and keys",
     .certificate = "q = (1,0), (0,0) and K = (1,0), (0,0): 1 against 1/2",
-    .argue = argue};
+    .argue = argue_y};
 
 }  // namespace gqa

@@ -45,7 +45,7 @@ bool vectorised_form_holds(std::mt19937_64& engine) {
   return true;
 }
 
-ClaimVerdict argue(Argument& argument, const TrainedModel* /*model*/) {
+ClaimVerdict argue_z(Argument& argument, const TrainedModel* /*model*/) {
   argument.say(
       "P_i is N x N and W_i is d_v x d_model: P_i W_i is defined only if N = d_v, and V "
       "(N x d_v) does not stand between them");
@@ -77,6 +77,6 @@ const Claim claim_z{
     .certificate =
         "ill-typed: N x N times d_v x d_model; where the sizes fit, P V is not V M for any M: "
         "counterexample",
-    .argue = argue};
+    .argue = argue_z};
 
 }  // namespace gqa

@@ -1,1 +1,0 @@
-// Compiled with the precompiled headers that all test programs share; nothing else.
