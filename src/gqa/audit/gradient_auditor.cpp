@@ -142,21 +142,23 @@ class HistoryAuditor {
     if (ulp.upper > 2 * ulp.lower) return false;
     const Interval error = error_interval(value, part.value(r, c), radius);
     if (model_ != nullptr && part.unbounded[r] != 0) {
-      record(kind, at, value, part.value(r, c), radius, error, ulp, Uncertain::unknown());
+      constexpr double infinity = std::numeric_limits<double>::infinity();
+      record(kind, at, value, part.value(r, c), radius, error, ulp, {0, infinity},
+             Uncertain::unknown());
       return true;
     }
-    const Uncertain answer = within(error, model_ != nullptr ? worst(kind, part, r, c, magnitude)
-                                                             : stated_->allowed(magnitude, ulp));
+    const Interval allowed =
+        model_ != nullptr ? worst(kind, part, r, c, magnitude) : stated_->allowed(magnitude, ulp);
+    const Uncertain answer = within(error, allowed);
     if (!answer.is_decided()) return false;
-    record(kind, at, value, part.value(r, c), radius, error, ulp, answer);
+    record(kind, at, value, part.value(r, c), radius, error, ulp, allowed, answer);
     return true;
   }
 
   Interval worst(GradientKind kind, const GradientPart& part, std::size_t r, std::size_t c,
                  const Interval& magnitude) const {
     const FloatFormat& format = recorded(kind).format();
-    const double roundoff = model_->output_roundoff(format);
-    const double underflow = model_->output_underflow(format);
+    const auto [roundoff, underflow] = model_->output_rounding(format);
     const double moved = part.worst(r, c);
     return {
         rounded_down(recorded_worst(moved * (1 - 0x1p-12), magnitude.lower, roundoff, underflow)),
@@ -164,18 +166,19 @@ class HistoryAuditor {
   }
 
   void record(GradientKind kind, const std::array<std::int64_t, 4>& at, double value, double centre,
-              double radius, const Interval& error, const Interval& ulp, Uncertain answer) {
+              double radius, const Interval& error, const Interval& ulp, const Interval& allowed,
+              Uncertain answer) {
     AuditTally& tally = *result_[place_of(kind)];
     ++tally.elements;
     ++(answer.is_decided() ? tally.decided_by_filter : tally.undecided);
     const WorstElement worst =
-        measured_element(at, value, centre, radius, error, in_ulps(error, ulp), answer);
+        measured_element(at, value, centre, radius, error, in_ulps(error, ulp), allowed, answer);
     tally.add_errors(worst.absolute_error, worst.ulp_error, std::abs(value - centre) / ulp.upper);
     tally.error_map.add_error(tally_place(kind, at), at[2], worst.ulp_error.upper);
     if (answer.certainly_not()) {
       tally.add_violation(tally_place(kind, at), at[2], at[3]);
       ++tally.proved_violations;
-    } else if (answer.certainly() && !tally.may_be_worst(worst.ulp_error.upper)) {
+    } else if (answer.certainly() && !tally.may_be_worst(worst.share())) {
       return;
     }
     tally.add_worst(worst);
@@ -263,7 +266,8 @@ class HistoryAuditor {
                 [&] { return reader.exact(kind, reference_row(kind, row), c); }},
                options_);
       }
-      add_element(tally, element, tally_place(kind, element.index));
+      NullRow nulls;
+      add_element(tally, element, tally_place(kind, element.index), nulls);
     }
   }
 

@@ -197,9 +197,9 @@ std::vector<Enclosed> GradientEnclosure::finish(GradientKind kind, const Sums& s
     const Ball moved =
         Ball(magnitudes.column[c]) * scale * abs(factor) * (sums.moved + Ball(tiny.of_column)) +
         Ball(tiny.absolute) * abs(factor);
-    const Ball worst =
-        recorded_worst(moved, Ball(abs(result[c].reference)), model_->output_roundoff(*format),
-                       model_->output_underflow(*format));
+    const FormatRounding rounding = model_->output_rounding(*format);
+    const Ball worst = recorded_worst(moved, Ball(abs(result[c].reference)), rounding.roundoff,
+                                      rounding.underflow);
     result[c].bounds = RoundingBounds{worst, worst};
   }
   return result;
