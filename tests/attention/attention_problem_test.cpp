@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-
 #include "support/errors.hpp"
 #include "support/numbers.hpp"
 #include "support/typed.hpp"

@@ -1,7 +1,6 @@
 // The report of an audit in words: what was declared, and what is wrong with single elements.
 #include <doctest/doctest.h>
 
-
 #include "gqa/report/audit_report.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
