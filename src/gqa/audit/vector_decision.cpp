@@ -165,18 +165,20 @@ SureElements WithinLikely(const RowElements& row, const FloatFormat& format,
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "gqa/audit/vector_dispatch.hpp"
+
 namespace gqa {
 
-HWY_EXPORT(WithinStated);
-HWY_EXPORT(WithinLikely);
+GQA_VECTOR_EXPORT(WithinStated);
+GQA_VECTOR_EXPORT(WithinLikely);
 
 SureElements surely_within(const RowElements& row, const FloatFormat& format,
                            const StatedAllowance& allowance, double* ulp_errors) {
-  return HWY_DYNAMIC_DISPATCH(WithinStated)(row, format, allowance, ulp_errors);
+  return GQA_VECTOR_DISPATCH(WithinStated)(row, format, allowance, ulp_errors);
 }
 SureElements surely_within(const RowElements& row, const FloatFormat& format,
                            const LikelyAllowance& allowance, double* ulp_errors) {
-  return HWY_DYNAMIC_DISPATCH(WithinLikely)(row, format, allowance, ulp_errors);
+  return GQA_VECTOR_DISPATCH(WithinLikely)(row, format, allowance, ulp_errors);
 }
 
 }  // namespace gqa
