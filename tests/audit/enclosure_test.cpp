@@ -6,14 +6,14 @@
 
 #include "audit/audit_support.hpp"
 #include "oracle/naive_attention.hpp"
+#include "support/numbers.hpp"
 #include "support/random_problem.hpp"
 
 using namespace gqa;
+using gqa::test::infinity;
 using gqa::test::SmallProblem;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // One head, with or without everything that enters a score; the oracle's twin beside it.
 struct Twin {

@@ -7,7 +7,7 @@
 
 using namespace gqa;
 using gqa::test::audit_f32;
-using gqa::test::Fault;
+using gqa::test::FloatFault;
 using gqa::test::FloatKernel;
 using gqa::test::FloatOperands;
 using gqa::test::Order;
@@ -102,7 +102,7 @@ TEST_CASE("precision_model: one missing key fails, up to 600 keys") {
       CAPTURE(keys);
       CAPTURE(seed);
       const FloatOperands operands = normal_operands(seed, keys);
-      Fault fault;
+      FloatFault fault;
       fault.missing_key = keys / 2;
       const auto result = audit_f32(operands, FloatKernel(operands, Order::blocked, fault).run());
       CHECK(result.verdict == Verdict::fail);
@@ -115,7 +115,7 @@ TEST_CASE("precision_model: a wrong head map fails at exactly the heads that it 
   for (const std::int64_t keys : {3, 64}) {
     CAPTURE(keys);
     const FloatOperands operands = normal_operands(1, keys);
-    Fault fault;
+    FloatFault fault;
     fault.interleaved = true;
     const auto result = audit_f32(operands, FloatKernel(operands, Order::sequential, fault).run());
     CHECK(result.verdict == Verdict::fail);
@@ -130,7 +130,7 @@ TEST_CASE("precision_model: a missing scale fails") {
   for (const std::int64_t keys : {2, 150}) {
     CAPTURE(keys);
     const FloatOperands operands = normal_operands(2, keys);
-    Fault fault;
+    FloatFault fault;
     fault.no_scale = true;
     CHECK(audit_f32(operands, FloatKernel(operands, Order::blocked, fault).run()).verdict ==
           Verdict::fail);
@@ -144,7 +144,7 @@ TEST_CASE("precision_model: a dropped sink of logit zero fails at small S") {
     operands.sink.assign(4, 0.0F);
     CHECK(audit_f32(operands, FloatKernel(operands, Order::sequential).run()).verdict ==
           Verdict::pass);
-    Fault fault;
+    FloatFault fault;
     fault.drop_sink = true;
     CHECK(audit_f32(operands, FloatKernel(operands, Order::sequential, fault).run()).verdict ==
           Verdict::fail);

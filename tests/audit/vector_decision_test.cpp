@@ -12,7 +12,6 @@
 #include "support/random.hpp"
 
 using namespace gqa;
-using gqa::test::Random;
 
 namespace {
 
@@ -20,7 +19,7 @@ struct RandomRow {
   std::vector<double> outputs, centres, maxima;
   RowElements row;
 
-  RandomRow(Random& random, const FloatFormat& format) {
+  RandomRow(test::Random& random, const FloatFormat& format) {
     const auto columns = static_cast<std::size_t>(random.integer(1, 40));
     // What lies beyond the columns must not matter.
     outputs.assign(padded(columns), std::nan(""));
@@ -53,12 +52,12 @@ struct RandomRow {
 };
 
 // One element, as TileAuditor sees it.
-struct Element {
+struct IntervalElement {
   Interval error;
   Interval magnitude;
   Interval ulps;
 
-  Element(const RandomRow& random, std::size_t c, const FloatFormat& format)
+  IntervalElement(const RandomRow& random, std::size_t c, const FloatFormat& format)
       : error(error_interval(random.outputs[c], random.centres[c], random.radius(c))),
         magnitude(magnitude_interval(random.centres[c], random.radius(c))),
         ulps(UlpTable(format).ulps(magnitude)) {}
@@ -75,7 +74,7 @@ TEST_CASE(
   std::int64_t all = 0;
   for (const std::uint64_t seed : gqa::test::seeds(2000)) {
     CAPTURE(seed);
-    Random random(seed);
+    test::Random random(seed);
     const FloatFormat& format = *formats[random.integer(0, 3)];
     CAPTURE(format.name);
     const RandomRow row(random, format);
@@ -90,7 +89,7 @@ TEST_CASE(
     SureElements expected;
     for (std::size_t c = 0; c < row.row.columns; ++c) {
       CAPTURE(c);
-      const Element element(row, c, format);
+      const IntervalElement element(row, c, format);
       const Uncertain within =
           gqa::within(element.error, stated.allowed(element.magnitude, element.ulps));
       ++all;

@@ -1,20 +1,16 @@
 // The report of an audit in words: what was declared, and what is wrong with single elements.
 #include <doctest/doctest.h>
 
-#include <limits>
-
 #include "gqa/report/audit_report.hpp"
+#include "support/numbers.hpp"
+#include "support/text.hpp"
 
 using namespace gqa;
+using gqa::test::contains;
+using gqa::test::infinity;
+using gqa::test::not_a_number;
 
 namespace {
-
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 AuditCase plain_case(Verdict verdict) {
   AuditCase entry;

@@ -78,24 +78,26 @@ void Slopes(double* HWY_RESTRICT slope, const double* HWY_RESTRICT capped, doubl
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "gqa/audit/vector_dispatch.hpp"
+
 namespace gqa {
 
-HWY_EXPORT(Derivatives);
-HWY_EXPORT(DerivativesWithSums);
-HWY_EXPORT(Slopes);
+GQA_VECTOR_EXPORT(Derivatives);
+GQA_VECTOR_EXPORT(DerivativesWithSums);
+GQA_VECTOR_EXPORT(Slopes);
 
 void score_derivatives(double* a, const double* weights, const double* slope, double delta,
                        std::size_t n) {
-  HWY_DYNAMIC_DISPATCH(Derivatives)(a, weights, slope, delta, n);
+  GQA_VECTOR_DISPATCH(Derivatives)(a, weights, slope, delta, n);
 }
 GradientRowSums score_derivatives(double* a, const double* weights, const double* slope,
                                   double delta, std::size_t n, const double* shares,
                                   const GradientRowFactors& factors, const GradientKeySums& keys) {
-  return HWY_DYNAMIC_DISPATCH(DerivativesWithSums)(a, weights, slope, delta, n, shares, factors,
-                                                   keys);
+  return GQA_VECTOR_DISPATCH(DerivativesWithSums)(a, weights, slope, delta, n, shares, factors,
+                                                  keys);
 }
 void softcap_slopes(double* slope, const double* capped, double cap, std::size_t n) {
-  HWY_DYNAMIC_DISPATCH(Slopes)(slope, capped, cap, n);
+  GQA_VECTOR_DISPATCH(Slopes)(slope, capped, cap, n);
 }
 
 }  // namespace gqa

@@ -196,18 +196,20 @@ SureElements WithinLikely(const RowElements& row, const FloatFormat& format,
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "gqa/audit/vector_dispatch.hpp"
+
 namespace gqa {
 
-HWY_EXPORT(WithinStated);
-HWY_EXPORT(WithinLikely);
+GQA_VECTOR_EXPORT(WithinStated);
+GQA_VECTOR_EXPORT(WithinLikely);
 
 SureElements surely_within(const RowElements& row, const FloatFormat& format,
                            const StatedAllowance& allowance, double* ulp_errors, double* shares) {
-  return HWY_DYNAMIC_DISPATCH(WithinStated)(row, format, allowance, ulp_errors, shares);
+  return GQA_VECTOR_DISPATCH(WithinStated)(row, format, allowance, ulp_errors, shares);
 }
 SureElements surely_within(const RowElements& row, const FloatFormat& format,
                            const LikelyAllowance& allowance, double* ulp_errors, double* shares) {
-  return HWY_DYNAMIC_DISPATCH(WithinLikely)(row, format, allowance, ulp_errors, shares);
+  return GQA_VECTOR_DISPATCH(WithinLikely)(row, format, allowance, ulp_errors, shares);
 }
 
 }  // namespace gqa
