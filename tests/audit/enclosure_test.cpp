@@ -176,7 +176,7 @@ TEST_CASE("enclosure: the rounding summary is that of the visible keys") {
   const auto visible = reader.visible(0, 0);
   REQUIRE(visible == std::vector<std::size_t>{0, 2});
   const auto result = reader.row(0, 0, visible);
-  const RowRounding rounding = reader.rounding(0, 0, visible, result);
+  const RowRounding rounding = reader.rounding(f32_model, 0, 0, visible, result);
   CHECK(rounding.key_size == 2);
   CHECK(rounding.visible == 2);
   CHECK(rounding.query_norm2.contains(5));

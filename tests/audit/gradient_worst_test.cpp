@@ -44,8 +44,8 @@ double largest_share(const ProblemTensors& tensors, const Contract& contract,
                                       part.value(r, c)) -
                              part.radius(r, c);
         const double bound = recorded_worst(part.worst(r, c), std::abs(part.value(r, c)),
-                                            model.output_roundoff(recorded.format()),
-                                            model.output_underflow(recorded.format()));
+                                            model.output_rounding(recorded.format()).roundoff,
+                                            model.output_rounding(recorded.format()).underflow);
         largest = std::max(largest, error / bound);
       }
     }
@@ -196,8 +196,8 @@ TEST_CASE("gradient worst case: both rungs know the same bound") {
         REQUIRE(row[c].bounds.has_value());
         const double exact = row[c].bounds->worst.midpoint_double();
         const double filtered = recorded_worst(part.worst(r, c), std::abs(part.value(r, c)),
-                                               formats.model->output_roundoff(format),
-                                               formats.model->output_underflow(format));
+                                               formats.model->output_rounding(format).roundoff,
+                                               formats.model->output_rounding(format).underflow);
         CHECK(std::abs(filtered - exact) <= 0x1p-12 * exact);
       }
     };

@@ -24,9 +24,9 @@ std::string judged(KernelHost& host, test::RandomCall& call) {
   Tolerance tolerance;
   for (const PackedDocument& document : cut_documents(call.tensors, call.contract)) {
     const AttentionProblem problem = make_problem(document.tensors, call.contract);
-    ModelChoice choice = audit_with_candidates(problem, document.tensors, {});
-    tolerance = choice.tolerance;
-    outputs.insert(outputs.end(), choice.outputs.begin(), choice.outputs.end());
+    const std::vector<OutputAudit> found = audit_with_candidates(problem, document.tensors, {});
+    tolerance = found.front().tolerance;
+    outputs.insert(outputs.end(), found.begin(), found.end());
   }
   const Diagnosis diagnosis = diagnose_recording(call.tensors, call.contract, outputs, tolerance);
   std::string text = fmt::format("{}, {}", name(worst_verdict(outputs)), test::named_by(diagnosis));

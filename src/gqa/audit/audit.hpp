@@ -45,11 +45,11 @@ struct AuditResult {
   Verdict verdict =
       Verdict::undecided;  ///< pass only if every element was within, and that shows something
   FailureStrength strength = FailureStrength::none;
+  AuditTally tally;
+  std::string where;  ///< where the violations lie, in words; empty without any
   /// Every element is within, and so would be those of a null output (AuditTally::nulls): a pass
   /// under a stated tolerance, undecided under a model.
   bool shows_nothing = false;
-  AuditTally tally;
-  std::string where;  ///< where the violations lie, in words; empty without any
 };
 
 /// Audits `problem.output` element by element.

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "gqa/audit/ball_norms.hpp"
+#include "gqa/audit/filter.hpp"
 
 namespace gqa {
 namespace {
@@ -56,6 +57,8 @@ EnclosureReader::EnclosureReader(const AttentionProblem& problem, std::int64_t b
       batch_(batch),
       kv_head_(kv_head),
       key_row_finite_(static_cast<std::size_t>(problem.dimensions.keys), 1) {
+  // Operands that are subnormal would be read as zeros.
+  require_ieee_arithmetic();
   key_ = read_balls(problem.key, batch, kv_head, key_row_finite_);
   key_finite_ = key_row_finite_;
   value_ = read_balls(problem.value, batch, kv_head, key_finite_);

@@ -17,6 +17,7 @@ namespace gqa {
 class EnclosureReader {
  public:
   /// Keeps a reference to `problem`. Reads the keys that some row may see.
+  /// Errors: those of require_ieee_arithmetic().
   EnclosureReader(const AttentionProblem& problem, std::int64_t batch, std::int64_t kv_head);
 
   /// What is visible to a row, ascending.

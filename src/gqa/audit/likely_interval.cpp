@@ -154,6 +154,7 @@ std::optional<LikelyAllowance> LikelyInterval::sure_allowance() const {
                          deviation * per_square_,
                          deviation * least_sigma2_,
                          square(b_),
+                         context_.recorded.roundoff * (1 - margin),
                          worst_per_magnitude_,
                          worst_per_output_};
 }

@@ -27,7 +27,9 @@ double WorstElement::share() const {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (!std::isfinite(output)) return within.certainly() ? 0 : infinity;
   if (absolute_error.upper == 0) return 0;
-  return allowed.lower > 0 ? absolute_error.upper / allowed.lower : infinity;
+  const double taken = allowed.lower > 0 ? absolute_error.upper / allowed.lower : infinity;
+  // What stands for a number beyond the format's largest one may be within at any distance.
+  return within.certainly() ? std::min(taken, 1.0) : taken;
 }
 
 AuditTally::AuditTally(std::int64_t batch, std::int64_t heads, std::int64_t rows,

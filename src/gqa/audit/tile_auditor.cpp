@@ -194,11 +194,9 @@ TileAuditor::Answer TileAuditor::decide(RoundingRows& rows, std::size_t k, const
   const auto worst = rows.worst(k, e.column, e.radius);
   // Where nothing bounds the worst case, nothing is proved.
   const Uncertain possible = worst ? within(e.error, *worst) : Uncertain::yes();
-  Answer answer{by_bounds(likely, possible, model_->accept_worst_case),
-                allowance(rows, k, e.column, e.radius)};
-  // How strong a failure is may need enclosures.
-  if (answer.decision.within.certainly_not() && !possible.is_decided()) answer.decision = {};
-  return answer;
+  // How strong a failure is, the audit asks of the worst elements alone.
+  return {by_bounds(likely, possible, model_->accept_worst_case),
+          allowance(rows, k, e.column, e.radius)};
 }
 
 inline void TileAuditor::record(const Work& work, const Element& e, const Answer& answer) const {

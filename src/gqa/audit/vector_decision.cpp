@@ -121,15 +121,21 @@ struct Likely {
     const Vector possible = Down(
         hn::Add(hn::Mul(hn::Set(d, likely.worst_per_magnitude), hn::Max(e.magnitude_lower, root)),
                 hn::Mul(hn::Set(d, likely.worst_per_output), e.magnitude_lower)));
-    const Vector worst = hn::Mul(possible, possible);
+    // Negative squares explain nothing.
+    const Vector spread_root = hn::Sqrt(hn::IfThenElseZero(hn::Gt(explained, zero), explained));
+    const Vector likely_bound = Down(hn::Add(
+        spread_root,
+        hn::IfThenElseZero(hn::Gt(explained, zero),
+                           hn::Mul(hn::Set(d, likely.output_roundoff), e.magnitude_lower))));
     // The smaller; where either is not a number nothing is surely allowed.
-    return hn::IfThenElse(hn::Le(explained, worst), explained,
-                          hn::IfThenElseZero(hn::Gt(explained, worst), worst));
+    const Vector allowed =
+        hn::IfThenElse(hn::Le(likely_bound, possible), likely_bound,
+                       hn::IfThenElseZero(hn::Gt(likely_bound, possible), possible));
+    return hn::Mul(allowed, allowed);
   }
   HWY_INLINE Mask allows(const Elements& e, Vector square, std::size_t /*c*/) const {
     const Doubles d;
-    // Negative squares explain nothing, nor does what is not finite; a square that could
-    // underflow is for others.
+    // What is not finite explains nothing; a square that could underflow is for others.
     const Mask usable = hn::And(hn::Le(square, hn::Set(d, std::numeric_limits<double>::max())),
                                 hn::Ge(e.error_upper, hn::Set(d, 0x1p-500)));
     return hn::And(usable, hn::Le(hn::Mul(e.error_upper, e.error_upper), square));

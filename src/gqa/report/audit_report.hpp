@@ -20,6 +20,9 @@ bool is_sampled(std::string_view output);
 /// judges by its worst case alone.
 bool is_gradient(std::string_view output);
 
+/// The output whose figures are the case's own. Precondition: entry.result.
+OutputAudit first_output(const AuditCase& entry);
+
 struct AuditSummary {
   std::int64_t pass = 0;
   std::int64_t fail = 0;

@@ -137,6 +137,12 @@ std::string first_name(const AuditCase& entry) {
 
 }  // namespace
 
+OutputAudit first_output(const AuditCase& entry) {
+  const bool is_known = !entry.outputs.empty();
+  return {is_known ? entry.outputs.front().name : "output", *entry.result, entry.tolerance,
+          is_known ? entry.outputs.front().explained_by : nullptr};
+}
+
 std::string case_text(const AuditCase& entry) {
   if (!entry.result) {
     return fmt::format("{:<10}{}\n    {} [{}]\n", name(entry.verdict), entry.path, entry.error,
@@ -149,7 +155,7 @@ std::string case_text(const AuditCase& entry) {
                   describe(entry.contract, entry.dimensions.key_size), describe(entry.operands));
   text += fmt::format("    {}{} elements ({}) against {}\n", first_name(entry), tally.elements,
                       decided(tally), describe(entry.tolerance));
-  const OutputAudit& first = entry.outputs.front();
+  const OutputAudit first = first_output(entry);
   text += largest_error_line(tally);
   text += sample_line(entry);
   text += model_line(first);

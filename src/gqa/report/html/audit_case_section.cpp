@@ -52,7 +52,7 @@ Markup figures(const AuditCase& entry) {
       {"Tolerance", text(describe(entry.tolerance) + model_text(entry))},
       {"Largest errors", text(largest_errors(tally))},
       {"Mean error", text(figure(tally.mean_ulp()) + " ulp")}};
-  const OutputAudit& first = entry.outputs.front();
+  const OutputAudit first = first_output(entry);
   if (tally.violations > 0) {
     pairs.emplace_back("Violations",
                        text(fmt::format("{}, {}: {}", grouped(tally.violations),
