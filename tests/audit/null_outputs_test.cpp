@@ -16,8 +16,8 @@ using test::Way;
 
 namespace {
 
-RoundedOperands normal_operands(const KernelFormats& formats, std::int64_t keys, std::uint64_t seed,
-                                std::int64_t queries = 1) {
+RoundedOperands ordinary_operands(const KernelFormats& formats, std::int64_t keys,
+                                  std::uint64_t seed, std::int64_t queries = 1) {
   test::Random random(seed);
   RoundedOperands o;
   o.queries = queries;
@@ -35,7 +35,7 @@ RoundedOperands normal_operands(const KernelFormats& formats, std::int64_t keys,
   return o;
 }
 
-const KernelFormats& formats_of(const PrecisionModel& model) {
+const KernelFormats& kernel_formats_of(const PrecisionModel& model) {
   static const std::vector<KernelFormats> all = test::kernels_of_all_models();
   for (const KernelFormats& formats : all) {
     if (formats.model == &model) return formats;
@@ -56,7 +56,7 @@ AuditResult judged(const AttentionProblem& problem, const Tolerance& tolerance,
   return audit(problem, options);
 }
 
-const Tolerance loose = AbsoluteRelativeTolerance{make_rational(1, 1), 0};
+const Tolerance stated_loosely = AbsoluteRelativeTolerance{make_rational(1, 1), 0};
 
 }  // namespace
 
@@ -98,9 +98,9 @@ TEST_CASE("null outputs: halved alone shows less, not nothing; nothing known ref
 
 TEST_CASE("null outputs: zeros, negated and doubled outputs fail by default at every length") {
   for (const PrecisionModel* model : {&f32_model, &f16_f32_model, &bf16_f32_model}) {
-    const KernelFormats& formats = formats_of(*model);
+    const KernelFormats& formats = kernel_formats_of(*model);
     for (const std::int64_t keys : {16, 300, 1024, 4096}) {
-      const RoundedOperands o = normal_operands(formats, keys, 3);
+      const RoundedOperands o = ordinary_operands(formats, keys, 3);
       const std::vector<double> right = RoundedKernel(o, formats, Way::tiles).run();
       CAPTURE(model->name);
       CAPTURE(keys);
@@ -120,9 +120,10 @@ TEST_CASE("null outputs: zeros, negated and doubled outputs fail by default at e
 
 TEST_CASE("null outputs: a named model whose bound exceeds the output passes nothing") {
   // A running sum of 16 bits may stall anywhere from some 250 keys on.
-  const KernelFormats& formats = formats_of(bf16_model);
-  const RoundedOperands o = normal_operands(formats, 600, 4);
-  const std::vector<double> right = RoundedKernel(o, formats_of(bf16_f32_model), Way::tiles).run();
+  const KernelFormats& formats = kernel_formats_of(bf16_model);
+  const RoundedOperands o = ordinary_operands(formats, 600, 4);
+  const std::vector<double> right =
+      RoundedKernel(o, kernel_formats_of(bf16_f32_model), Way::tiles).run();
   for (const double factor : {1.0, 0.0, 2.0}) {
     for (const bool use_filter : {true, false}) {
       const AttentionProblem problem = to_problem(o, formats, times(right, factor));
@@ -137,10 +138,10 @@ TEST_CASE("null outputs: a named model whose bound exceeds the output passes not
 }
 
 TEST_CASE("null outputs: under a stated tolerance they are a finding and change no verdict") {
-  const KernelFormats& formats = formats_of(f32_model);
-  const RoundedOperands o = normal_operands(formats, 100, 5, 3);
+  const KernelFormats& formats = kernel_formats_of(f32_model);
+  const RoundedOperands o = ordinary_operands(formats, 100, 5, 3);
   const std::vector<double> right = RoundedKernel(o, formats, Way::tiles).run();
-  const AuditResult result = judged(to_problem(o, formats, right), loose);
+  const AuditResult result = judged(to_problem(o, formats, right), stated_loosely);
   CHECK(result.verdict == Verdict::pass);
   CHECK(result.shows_nothing);
   CHECK(result.tally.nulls.rows == 3);
@@ -152,8 +153,8 @@ TEST_CASE("null outputs: under a stated tolerance they are a finding and change 
 }
 
 TEST_CASE("null outputs: where the right output is zero they do not count") {
-  const KernelFormats& formats = formats_of(f32_model);
-  RoundedOperands o = normal_operands(formats, 40, 6);
+  const KernelFormats& formats = kernel_formats_of(f32_model);
+  RoundedOperands o = ordinary_operands(formats, 40, 6);
   std::ranges::fill(o.value, 0.0);
   const std::vector<double> zeros(16, 0.0);
   for (const bool use_filter : {true, false}) {
@@ -167,8 +168,9 @@ TEST_CASE("null outputs: where the right output is zero they do not count") {
 TEST_CASE("null outputs: with and without the filter no row is refuted that is not") {
   for (const std::uint64_t seed : test::seeds(20)) {
     test::Random random(seed);
-    const auto& formats = formats_of(*random.pick({&f32_model, &f16_f32_model, &bf16_f32_model}));
-    const RoundedOperands o = normal_operands(formats, random.integer(1, 80), seed, 2);
+    const auto& formats =
+        kernel_formats_of(*random.pick({&f32_model, &f16_f32_model, &bf16_f32_model}));
+    const RoundedOperands o = ordinary_operands(formats, random.integer(1, 80), seed, 2);
     const AttentionProblem problem =
         to_problem(o, formats, RoundedKernel(o, formats, Way::one_pass).run());
     const Tolerance tolerance =

@@ -27,8 +27,11 @@ namespace gqa {
 /// n terms of one sign lose e = (n + 64) 2^-52 more. sigma_j^2 is linear in squares of scores;
 /// (s + D)^2 - s^2 <= D (s^2 + 1) + D^2, which the constant 4 u_e^2/3 within sigma_j^2 covers:
 ///   d_sigma = 4 D (1 + (u_s^2 dk + u_q^2) / u_e^2) + 2^-46.
-/// Where squares are subtracted the error is stated relative to what cancels. A norm such as
-/// sqrt(sum a_j (v_j - o)^2) moves by at most R sqrt(sum a_j) where o is known within R.
+/// Where operands are rounded, u_x > 0, the error of u_q^2 raw_j^2 is taken relative to u_x^2 P_j,
+/// P_j = scale^2 |q|_4^2 |k_j|_4^2, instead: with M_j = scale |q|_2 |k_j|_2 and raw_j off by e M_j
+/// at most, e = gamma(dk + 1) + scale_error + u, raw_j^2 is off by less than 3 e M_j^2, and M_j^2
+/// <= dk P_j. Where squares are subtracted the error is stated relative to what cancels. A norm
+/// such as sqrt(sum a_j (v_j - o)^2) moves by at most R sqrt(sum a_j) where o is known within R.
 /// The shares r_j = weak_share(w_j) change by at most 2 d_w where they are not 0 or 1, so that sums
 /// of r w a are off by at most 3 d_w sum w |a|. lost_part and its kind change by at most five times
 /// what their unit changes by, and by what a term below five units does. The worst case is

@@ -4,6 +4,7 @@
 
 #include "gqa/audit/rounding_rows.hpp"
 #include "gqa/num/arithmetic.hpp"
+#include "gqa/num/roundoff.hpp"
 
 namespace gqa {
 namespace {
@@ -34,14 +35,19 @@ void RoundingRows::finish_row(Row& row) const {
   const FilterRow& source = *row.source;
   const auto n = static_cast<double>(source.visible);
   const double radius = source.score_radius;
-  const double amplified = 1 + (square(model.score) * static_cast<double>(context_.key_size) +
-                                square(model.stored_score)) /
-                                   square(model.exponential);
+  const auto key_size = static_cast<double>(context_.key_size);
+  const double amplified =
+      1 + (square(model.score) * key_size + (rounds_operands() ? 0 : square(model.stored_score))) /
+              square(model.exponential);
   const double weight_error = 2 * (radius + source.lse_radius + 0x1p-40);
   row.sum_error = (n + 64) * 0x1p-52;
   row.weight_error = weight_error + row.sum_error;
   row.square_error = 2 * weight_error + row.sum_error;
   row.variance_error = row.square_error + 4 * radius * amplified + 0x1p-46;
+  if (rounds_operands()) {
+    const double product_error = gamma(key_size + 1) + constants_.scale_error + unit_roundoff64;
+    row.variance_error += 4 * product_error * key_size * square(model.stored_score / model.operand);
+  }
   // Beyond that the squares of errors would count.
   row.usable = row.variance_error <= 0x1p-12 && row.weight > 0;
   row.least.visible = row.most.visible = n;

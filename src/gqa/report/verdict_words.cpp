@@ -116,6 +116,8 @@ std::string share_text(const AuditTally& tally) {
   const double percent = 100 * tally.max_share;
   if (!std::isfinite(percent) || tally.elements == 0) return "";
   if (percent == 0) return "no error at all";
+  // Known from above alone: next to nothing is left to say.
+  if (percent > 95) return "within what is allowed everywhere";
   if (percent < 1) return "less than 1 % of what is allowed";
   return fmt::format("at most {:.0f} % of what is allowed", std::ceil(percent));
 }
