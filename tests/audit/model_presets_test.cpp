@@ -185,8 +185,8 @@ TEST_CASE("model presets: steps that all err by their whole unit stay within wor
 TEST_CASE("model presets: one missing key fails with normal inputs, up to 300 keys") {
   for (const KernelFormats& formats : kernels_of_all_models()) {
     for (const std::int64_t keys : {4, 64, 300}) {
-      // Binary16 sums are worse at 300 keys than a missing key; bfloat16 sums at 64.
-      if (formats.model == &f16_model && keys > 64) continue;
+      // Sums in 16 bits are worse at 64 keys than a missing key.
+      if (formats.model == &f16_model && keys > 4) continue;
       if (formats.model == &bf16_model && keys > 4) continue;
       const RoundedOperands operands = normal_operands(formats, keys, 5);
       const RoundedFault fault{.missing_key = keys / 2};
@@ -288,5 +288,6 @@ TEST_CASE("model presets: a bfloat16 denominator stalled at 256 is beyond likely
   CHECK(result.strength == FailureStrength::statistical);
   // 4000 tiles leave no worst case in bfloat16, and nothing passes by a bound that is not there.
   CHECK(audit_kernel(operands, formats, Way::single_key, {}, true).verdict == Verdict::undecided);
-  CHECK(audit_kernel(operands, formats, Way::tiles).verdict == Verdict::pass);
+  // What does not stall is within, and so would be zeros.
+  CHECK(audit_kernel(operands, formats, Way::tiles).verdict == Verdict::undecided);
 }

@@ -11,7 +11,7 @@ TEST_CASE("precision_presets: units and underflow are those of the formats") {
   CHECK(model_names() == std::vector<std::string_view>{"f64", "f32", "bf16x3", "tf32",
                                                        "f16-products", "bf16-products", "f16-f32",
                                                        "bf16-f32", "f16-stored", "bf16-stored",
-                                                       "fp8-weights", "f16", "bf16"});
+                                                       "f16", "bf16", "fp8-weights"});
   for (const KernelFormats& formats : kernels_of_all_models()) {
     const PrecisionModel& m = *formats.model;
     CAPTURE(m.name);

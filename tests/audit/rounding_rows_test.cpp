@@ -174,7 +174,7 @@ TEST_CASE("rounding_rows: ordinary rows are known to 10^-6 by the second pass") 
       const Sharpness found = check(plain.problem(), *model);
       CHECK(found.sharp_rows == found.elements);
       // In binary16 the worst case counts weights that underflow, by the largest value alone.
-      if (model->storage_underflow == f32_model.storage_underflow) {
+      if (model->weight_underflow == f32_model.weight_underflow) {
         CHECK(found.sharp_worst == found.elements);
       }
     }

@@ -38,6 +38,7 @@ std::vector<Element> random_elements(test::Random& random) {
                                                 : 0.25 * static_cast<double>(random.integer(0, 5));
           element.worst.ulp_error = {error, error * 1.5};
           element.worst.absolute_error = {error * 1e-7, error * 1.5e-7};
+          element.worst.allowed = {random.pick({0.0, 1e-7, 2e-7}), 2e-7};
           element.worst.output =
               random.one_in(10) ? std::numeric_limits<double>::quiet_NaN() : random.normal();
           element.violates = random.one_in(4);
@@ -113,19 +114,18 @@ TEST_CASE("tally: any partition, in any order, merges to the same tally") {
   }
 }
 
-TEST_CASE("tally: the worst elements are the violations first, then the largest errors") {
+TEST_CASE(
+    "tally: the worst elements are the violations first, then the largest shares of what is "
+    "allowed") {
   test::Random random(3);
   std::vector<Element> elements = random_elements(random);
   AuditTally tally = empty_tally();
   for (const Element& element : elements) add(tally, element);
   REQUIRE(tally.worst.size() == AuditTally::worst_kept);
   std::ranges::stable_sort(elements, [](const Element& a, const Element& b) {
-    const auto rank = [](const Element& e) {
-      return std::isnan(e.worst.output) ? std::numeric_limits<double>::infinity()
-                                        : e.worst.ulp_error.upper;
-    };
     if (a.violates != b.violates) return a.violates;
-    return rank(a) > rank(b);
+    if (a.worst.share() != b.worst.share()) return a.worst.share() > b.worst.share();
+    return a.worst.ulp_error.upper > b.worst.ulp_error.upper;
   });
   for (std::size_t k = 0; k < tally.worst.size(); ++k) {
     CAPTURE(k);

@@ -54,8 +54,8 @@ TEST_CASE("junit: only a pass is a test case without a child") {
   const std::string fail = junit_xml({case_of("f", Verdict::fail, 3)});
   CHECK(contains(fail, "tests=\"1\" failures=\"1\" errors=\"0\""));
   CHECK(contains(fail,
-                 "<failure message=\"3 of 4 elements violate atol 0, rtol 0: "
-                 "batch &#60;0&#62;\">"));
+                 "<failure message=\"3 of 4 elements violate atol 0, rtol 0, "
+                 "certainly beyond the stated tolerance: batch &#60;0&#62;\">"));
   const std::string open = junit_xml({case_of("u", Verdict::undecided, 0)});
   CHECK(contains(open, "tests=\"1\" failures=\"0\" errors=\"1\""));
   CHECK(contains(open, "<error message=\"undecided: 2 of 4 elements are open\">"));

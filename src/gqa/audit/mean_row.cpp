@@ -17,24 +17,21 @@ RowRounding equal_score_rounding(std::int64_t keys) {
   return row;
 }
 
-ElementDecision decide_mean(const EnclosureReader& reader, std::int64_t column, double output,
-                            const FloatFormat& format, const Tolerance& tolerance,
-                            const FormatRounding& recorded, Ball& reference) {
+void settle_mean(AuditedElement& element, const EnclosureReader& reader,
+                 const AuditOptions& options) {
+  const std::int64_t column = element.index[3];
   const std::optional<Rational> mean = reader.mean_of_all(column);
-  if (!mean) {
-    reference = Ball(1) / Ball(0);
-    return {};
-  }
-  reference = Ball(*mean);
-  std::optional<RoundingBounds> bounds;
-  if (const auto* model = std::get_if<ModelTolerance>(&tolerance)) {
+  if (!mean) return;
+  RoundingBounds bounds;
+  if (const auto* model = std::get_if<ModelTolerance>(&options.tolerance)) {
     std::vector<std::size_t> all(reader.keys());
     std::iota(all.begin(), all.end(), std::size_t{0});
     const RowRounding rounding = equal_score_rounding(static_cast<std::int64_t>(all.size()));
-    bounds = RoundingBound(*model->model, rounding, recorded)
-                 .column(reader.value_column(all, column), reference);
+    bounds = RoundingBound(*model->model, rounding, options.recorded)
+                 .column(reader.value_column(all, column), Ball(*mean));
   }
-  return decide_exactly(output, format, *mean, tolerance, bounds ? &*bounds : nullptr);
+  settle_exactly(element, *mean, options, bounds);
+  element.exactly = element.decision.within.is_decided();
 }
 
 }  // namespace gqa

@@ -124,9 +124,10 @@ constinit const PrecisionModel bf16_model = uniform("bf16", ub16, ub16, tiny32);
 
 std::span<const PrecisionModel* const> precision_models() {
   static constexpr std::array<const PrecisionModel*, 13> models{
-      &f64_model,           &f32_model,     &bf16x3_model,   &tf32_model,       &f16_products_model,
-      &bf16_products_model, &f16_f32_model, &bf16_f32_model, &f16_stored_model, &bf16_stored_model,
-      &fp8_weights_model,   &f16_model,     &bf16_model};
+      &f64_model,          &f32_model,           &bf16x3_model,  &tf32_model,
+      &f16_products_model, &bf16_products_model, &f16_f32_model, &bf16_f32_model,
+      &f16_stored_model,   &bf16_stored_model,   &f16_model,     &bf16_model,
+      &fp8_weights_model};
   return models;
 }
 

@@ -104,21 +104,11 @@ void RowAuditor::audit_empty_row(std::int64_t head, std::int64_t row,
         accept_anything(element);
         break;
       case EmptyRow::mean:
-        settle_mean(element);
+        settle_mean(element, reader_, options_);
         break;
     }
     add(element, tally, nulls);
   }
-}
-
-void RowAuditor::settle_mean(AuditedElement& element) const {
-  Ball reference;
-  element.decision = decide_mean(reader_, element.index[3], element.output, *element.format,
-                                 options_.tolerance, options_.recorded, reference);
-  element.exactly = element.decision.within.is_decided();
-  element.reference = {reference.lower_double(), reference.upper_double()};
-  if (reference.is_finite()) element.ball = reference;
-  // What a mean may be off by is not told: no null output is refuted by it.
 }
 
 void RowAuditor::audit_element(const Row& row, std::int64_t column, AuditTally& tally,

@@ -29,7 +29,6 @@ class RowAuditor {
   void add(const AuditedElement& element, AuditTally& tally, NullRow& nulls) const;
   void audit_empty_row(std::int64_t head, std::int64_t row, std::span<const std::int64_t> columns,
                        AuditTally& tally, NullRow& nulls) const;
-  void settle_mean(AuditedElement& element) const;
   void audit_element(const Row& row, std::int64_t column, AuditTally& tally, NullRow& nulls) const;
 
   const AttentionProblem& problem_;

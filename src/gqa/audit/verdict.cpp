@@ -66,10 +66,10 @@ struct Decide {
   ElementDecision operator()(const ModelTolerance& t) const {
     if (bounds == nullptr) return {};
     const Ball error = absolute_error(output, reference);
-    return by_bounds(
-        less_equal(error, bounds->likely),
-        bounds->worst.is_finite() ? less_equal(error, bounds->worst) : Uncertain::yes(),
-        t.accept_worst_case);
+    return by_bounds(less_equal(error, bounds->likely),
+                     bounds->worst.is_finite() ? less_equal(error, bounds->worst)
+                                               : nothing_excluded(t.accept_worst_case),
+                     t.accept_worst_case);
   }
 };
 
@@ -100,7 +100,7 @@ std::optional<ElementDecision> decide_overflow(double output, const FloatFormat&
 
 ElementDecision by_bounds(Uncertain likely, Uncertain possible, bool accept_worst_case) {
   if (possible.certainly_not()) return {Uncertain::no(), FailureStrength::proved};
-  if (accept_worst_case) return {possible, FailureStrength::none};
+  if (accept_worst_case) return {likely | possible, FailureStrength::none};
   if (likely.certainly_not()) return {Uncertain::no(), FailureStrength::statistical};
   return {likely & possible, FailureStrength::none};
 }
