@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "gqa/audit/audited_element.hpp"
+#include "gqa/audit/gradient_bounds.hpp"
 #include "gqa/audit/interval_decision.hpp"
 
 namespace gqa {
@@ -37,6 +38,7 @@ class HistoryAuditor {
         kv_head_(kv_head) {
     if (const auto* model = std::get_if<ModelTolerance>(&options.tolerance)) {
       model_ = model->model;
+      accept_worst_case_ = model->accept_worst_case;
     } else {
       stated_.emplace(options.tolerance);
     }
@@ -52,6 +54,7 @@ class HistoryAuditor {
       for (const GradientKind kind : gradient_kinds) {
         if (wants(kind)) open[place_of(kind)] = audit_part(kind);
       }
+      if (model_ != nullptr) decide_by_bounds(open);
     } else {
       own_facts_ = gradient_facts(gradient_, batch_, kv_head_);
       facts_ = &own_facts_;
@@ -105,16 +108,18 @@ class HistoryAuditor {
     return open;
   }
 
+  const GradientPart& part_of(GradientKind kind) const {
+    if (kind == GradientKind::query) return found_->query;
+    return kind == GradientKind::key ? found_->key : found_->value;
+  }
+
   // Rung 1.
   std::vector<OpenRow> audit_part(GradientKind kind) {
-    const GradientPart& part = kind == GradientKind::query
-                                   ? found_->query
-                                   : (kind == GradientKind::key ? found_->key : found_->value);
+    const GradientPart& part = part_of(kind);
     const UlpTable ulps(recorded(kind).format());
     std::vector<OpenRow> open;
     for (std::int64_t row = 0; row < rows(kind); ++row) {
-      const std::size_t r = reference_row(kind, row);
-      if (part.open[r] != 0 || (model_ != nullptr && part.worst_open[r] != 0)) {
+      if (part.open[reference_row(kind, row)] != 0) {
         open.push_back(whole(kind, row));
         continue;
       }
@@ -127,55 +132,132 @@ class HistoryAuditor {
     return open;
   }
 
+  // An element in binary64, if that tells enough of it.
+  struct Element {
+    std::array<std::int64_t, 4> at{};
+    std::size_t r = 0, c = 0;
+    double value = 0;
+    double centre = 0;
+    double radius = 0;
+    Interval magnitude;
+    Interval ulp;
+    Interval error;
+  };
+  std::optional<Element> element(GradientKind kind, const GradientPart& part, const UlpTable& ulps,
+                                 std::int64_t row, std::int64_t column) const {
+    Element e;
+    e.at = index(kind, row, column);
+    e.r = reference_row(kind, row);
+    e.c = static_cast<std::size_t>(column);
+    e.value = output(kind, e.at);
+    e.centre = part.value(e.r, e.c);
+    e.radius = part.radius(e.r, e.c);
+    if (!std::isfinite(e.value) || !std::isfinite(e.centre) || !std::isfinite(e.radius)) {
+      return std::nullopt;
+    }
+    e.magnitude = magnitude_interval(e.centre, e.radius);
+    e.ulp = ulps.ulps(e.magnitude);
+    if (e.ulp.upper > 2 * e.ulp.lower) return std::nullopt;
+    e.error = error_interval(e.value, e.centre, e.radius);
+    return e;
+  }
+
   bool decide(GradientKind kind, const GradientPart& part, const UlpTable& ulps, std::int64_t row,
               std::int64_t column) {
-    const std::size_t r = reference_row(kind, row);
-    const auto c = static_cast<std::size_t>(column);
-    const auto at = index(kind, row, column);
-    const double value = output(kind, at);
-    const double radius = part.radius(r, c);
-    if (!std::isfinite(value) || !std::isfinite(part.value(r, c)) || !std::isfinite(radius)) {
-      return false;
+    const auto e = element(kind, part, ulps, row, column);
+    if (!e) return false;
+    ElementDecision decision;
+    if (model_ == nullptr) {
+      decision = {within(e->error, stated_->allowed(e->magnitude, e->ulp)),
+                  FailureStrength::proved};
+    } else if (e->error.upper <= surely_allowed(kind, part, *e)) {
+      decision.within = Uncertain::yes();
     }
-    const Interval magnitude = magnitude_interval(part.value(r, c), radius);
-    const Interval ulp = ulps.ulps(magnitude);
-    if (ulp.upper > 2 * ulp.lower) return false;
-    const Interval error = error_interval(value, part.value(r, c), radius);
-    if (model_ != nullptr && part.unbounded[r] != 0) {
-      record(kind, at, value, part.value(r, c), radius, error, ulp, Uncertain::unknown());
-      return true;
-    }
-    const Uncertain answer = within(error, model_ != nullptr ? worst(kind, part, r, c, magnitude)
-                                                             : stated_->allowed(magnitude, ulp));
-    if (!answer.is_decided()) return false;
-    record(kind, at, value, part.value(r, c), radius, error, ulp, answer);
+    if (!decision.within.is_decided()) return false;
+    record(kind, *e, decision);
     return true;
   }
 
-  Interval worst(GradientKind kind, const GradientPart& part, std::size_t r, std::size_t c,
-                 const Interval& magnitude) const {
+  // At most the smaller of both bounds of the model.
+  double surely_allowed(GradientKind kind, const GradientPart& part, const Element& e) const {
     const FloatFormat& format = recorded(kind).format();
-    const double roundoff = model_->output_roundoff(format);
-    const double underflow = model_->output_underflow(format);
-    const double moved = part.worst(r, c);
-    return {
-        rounded_down(recorded_worst(moved * (1 - 0x1p-12), magnitude.lower, roundoff, underflow)),
-        rounded_up(recorded_worst(moved * (1 + 0x1p-12), magnitude.upper, roundoff, underflow))};
+    return rounded_down(
+        part.surely_moved(e.r, e.c, model_->lambda) +
+        std::max(model_->output_roundoff(format) * e.magnitude.lower,
+                 model_->output_underflow(format)));
   }
 
-  void record(GradientKind kind, const std::array<std::int64_t, 4>& at, double value, double centre,
-              double radius, const Interval& error, const Interval& ulp, Uncertain answer) {
+  // Between the rungs: both bounds in binary64 of what is left. Enclosures are for the rest.
+  void decide_by_bounds(std::array<std::vector<OpenRow>, 3>& open) {
+    WantedRows wanted;
+    bool any = false;
+    for (const GradientKind kind : gradient_kinds) {
+      const GradientPart& part = part_of(kind);
+      std::vector<char>& rows = wanted[place_of(kind)];
+      for (const OpenRow& row : open[place_of(kind)]) {
+        const std::size_t r = reference_row(kind, static_cast<std::int64_t>(row.row));
+        if (part.open[r] != 0) continue;
+        rows.resize(part.open.size(), 0);
+        rows[r] = 1;
+        any = true;
+      }
+    }
+    if (!any) return;
+    const GradientBounds bounds(gradient_, *found_, *model_, recorded_.formats(), wanted);
+    for (const GradientKind kind : gradient_kinds) {
+      if (wanted[place_of(kind)].empty()) continue;
+      decide_rows(kind, bounds, open[place_of(kind)]);
+      std::erase_if(open[place_of(kind)], [](const OpenRow& row) { return row.columns.empty(); });
+    }
+  }
+
+  void decide_rows(GradientKind kind, const GradientBounds& bounds, std::vector<OpenRow>& open) {
+    const GradientPart& part = part_of(kind);
+    const UlpTable ulps(recorded(kind).format());
+    for (OpenRow& row : open) {
+      const auto at = static_cast<std::int64_t>(row.row);
+      if (part.open[reference_row(kind, at)] != 0) continue;
+      std::erase_if(row.columns, [&](std::int64_t column) {
+        const auto e = element(kind, part, ulps, at, column);
+        if (!e) return false;
+        const ElementDecision decision =
+            decide_by(bounds.element(kind, e->r, e->c, e->radius, e->magnitude), e->error);
+        if (decision.within.is_decided()) record(kind, *e, decision);
+        return decision.within.is_decided();
+      });
+    }
+  }
+
+  // As decide() of verdict.hpp.
+  ElementDecision decide_by(const GradientBounds::Element& bounds, const Interval& error) const {
+    if (!bounds.is_known) return {};
+    const Uncertain likely = within(error, bounds.likely);
+    if (likely.certainly()) return {likely, FailureStrength::none};
+    const Uncertain possible = bounds.is_bounded ? within(error, bounds.worst) : Uncertain::yes();
+    if (accept_worst_case_) {
+      const bool proved = likely.certainly_not() && possible.certainly_not();
+      if (proved) return {likely, FailureStrength::proved};
+      return possible.certainly() && bounds.is_bounded ? ElementDecision{possible, {}}
+                                                       : ElementDecision{};
+    }
+    if (!likely.is_decided() || !possible.is_decided()) return {};
+    return {likely,
+            possible.certainly_not() ? FailureStrength::proved : FailureStrength::statistical};
+  }
+
+  void record(GradientKind kind, const Element& e, const ElementDecision& decision) {
     AuditTally& tally = *result_[place_of(kind)];
     ++tally.elements;
-    ++(answer.is_decided() ? tally.decided_by_filter : tally.undecided);
-    const WorstElement worst =
-        measured_element(at, value, centre, radius, error, in_ulps(error, ulp), answer);
-    tally.add_errors(worst.absolute_error, worst.ulp_error, std::abs(value - centre) / ulp.upper);
-    tally.error_map.add_error(tally_place(kind, at), at[2], worst.ulp_error.upper);
-    if (answer.certainly_not()) {
-      tally.add_violation(tally_place(kind, at), at[2], at[3]);
-      ++tally.proved_violations;
-    } else if (answer.certainly() && !tally.may_be_worst(worst.ulp_error.upper)) {
+    ++tally.decided_by_filter;
+    const WorstElement worst = measured_element(e.at, e.value, e.centre, e.radius, e.error,
+                                                in_ulps(e.error, e.ulp), decision.within);
+    tally.add_errors(worst.absolute_error, worst.ulp_error,
+                     std::abs(e.value - e.centre) / e.ulp.upper);
+    tally.error_map.add_error(tally_place(kind, e.at), e.at[2], worst.ulp_error.upper);
+    if (decision.within.certainly_not()) {
+      tally.add_violation(tally_place(kind, e.at), e.at[2], e.at[3]);
+      if (decision.strength == FailureStrength::proved) ++tally.proved_violations;
+    } else if (!tally.may_be_worst(worst.ulp_error.upper)) {
       return;
     }
     tally.add_worst(worst);
@@ -252,11 +334,6 @@ class HistoryAuditor {
       const auto c = static_cast<std::size_t>(column);
       if (first == nullptr) {
         ++tally.not_finite_references;
-      } else if (model_ != nullptr && !(*first)[c].bounds && std::isfinite(element.output)) {
-        // More bits would not bound it either.
-        element.reference = {(*first)[c].reference.lower_double(),
-                             (*first)[c].reference.upper_double()};
-        element.ball = (*first)[c].reference;
       } else {
         settle(element, (*first)[c],
                {[&] { return enclose(c); },
@@ -275,6 +352,7 @@ class HistoryAuditor {
   std::int64_t batch_;
   std::int64_t kv_head_;
   const PrecisionModel* model_ = nullptr;
+  bool accept_worst_case_ = false;
   std::optional<StatedTolerance> stated_;
   std::optional<HistoryGradients> found_;
   GradientFacts own_facts_;

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "gqa/num/arithmetic.hpp"
+
 namespace gqa {
 
 // One row's forward pass.
@@ -14,15 +16,53 @@ struct GradientEnclosure::Row {
   Ball delta;
 };
 
-// Sums of derivatives (or weights) times operands, and of w and w |a| with their coefficients.
+struct GradientEnclosure::Model {
+  const PrecisionModel& precision;
+  GradientRoundings roundings;
+  GradientCopies copies;
+};
+
+// Sums of derivatives (or weights) times operands; with a model also those of factors.
 struct GradientEnclosure::Sums {
   std::vector<Ball> columns;
-  Ball moved;
+  std::vector<GradientFactors<Ball>> factors;
+  GradientFactorCounts counts{0, 0, 0};
   bool is_bounded = true;
+  std::int64_t terms = 0;
+  std::vector<Ball> head;          // one query head's part of `columns`
+  std::vector<Ball> head_squares;  // of what is stored of them
+  std::optional<RowSums> row;      // of a query
 
   explicit Sums(std::int64_t width) : columns(static_cast<std::size_t>(width)) {}
   void add(const Ball& factor, std::span<const Ball> row) {
     for (std::size_t c = 0; c < columns.size(); ++c) columns[c] += factor * row[c];
+  }
+  void start(const GradientFactorCounts& all) {
+    counts = all;
+    factors.resize(columns.size());
+    head.resize(columns.size());
+    head_squares.resize(columns.size());
+  }
+  void add(const GradientFactors<Ball>& by, std::span<const Ball> row) {
+    for (std::size_t c = 0; c < factors.size(); ++c) {
+      GradientFactors<Ball>& to = factors[c];
+      const Ball square_of = square(row[c]);
+      const Ball magnitude = abs(row[c]);
+      for (std::size_t i = 0; i < counts.squares; ++i) to.squares[i] += by.squares[i] * square_of;
+      for (std::size_t i = 0; i < counts.plain; ++i) to.plain[i] += by.plain[i] * row[c];
+      for (std::size_t i = 0; i < counts.magnitudes; ++i) {
+        to.magnitudes[i] += by.magnitudes[i] * magnitude;
+      }
+    }
+    ++terms;
+  }
+  // What one head has added since the last call was stored.
+  void finish_head(const Ball& scale, double roundoff, double underflow) {
+    for (std::size_t c = 0; c < head.size(); ++c) {
+      const Ball part = Ball(roundoff) * abs(scale * (columns[c] - head[c]));
+      head_squares[c] += square(max(part, Ball(underflow)));
+      head[c] = columns[c];
+    }
   }
 };
 
@@ -48,7 +88,10 @@ GradientEnclosure::GradientEnclosure(const GradientProblem& gradient, const Grad
                                      const PrecisionModel* model, const GradientFormats& formats)
     : gradient_(gradient),
       facts_(facts),
-      model_(model),
+      model_(model == nullptr ? nullptr
+                              : std::make_shared<const Model>(
+                                    Model{*model, gradient_roundings(*model, gradient),
+                                          gradient_copies(gradient, facts)})),
       formats_(formats),
       reader_(gradient.problem, facts.batch, facts.kv_head),
       query_(read_rows(gradient.problem.query, facts, gradient.queries())),
@@ -84,13 +127,59 @@ GradientEnclosure::RowSums GradientEnclosure::sums_of(std::size_t r) const {
   if (sums.empty) return sums;
   sums.lse = row->lse;
   sums.delta = row->delta;
-  if (model_ == nullptr) return sums;
-  const std::int64_t terms = static_cast<std::int64_t>(row->visible.size()) +
-                             (gradient_.problem.sink_of(head_of(r)) ? 1 : 0);
-  sums.worst = gradient_row_worst(*model_, gradient_,
-                                  gradient_row_size<Ball>(gradient_, facts_, r, terms, row->lse,
-                                                          gradient_.problem.scale_ball()));
+  if (model_ != nullptr) bound_row(r, *row, sums);
   return sums;
+}
+
+// What the row's weights share.
+void GradientEnclosure::bound_row(std::size_t r, const Row& row, RowSums& sums) const {
+  const GradientRoundings& roundings = model_->roundings;
+  const auto sink = gradient_.problem.sink_of(head_of(r));
+  const std::int64_t terms = static_cast<std::int64_t>(row.visible.size()) + (sink ? 1 : 0);
+  const Ball scale = gradient_.problem.scale_ball();
+  GradientRowGiven<Ball> given;
+  given.lse = row.lse;
+  given.delta = row.delta;
+  given.maximum = sink ? Ball(*sink) : row.result.scores[row.visible.front()];
+  for (const std::size_t j : row.visible) given.maximum = max(given.maximum, row.result.scores[j]);
+  given.query4 = square(scale) * Ball(facts_.query4[r]);
+  given.grad4 = facts_.grad4[r];
+  given.copies = model_->copies.query[r];
+  given.visible = static_cast<double>(terms);
+  for (std::size_t c = 0; c < row.result.output.size(); ++c) {
+    given.output.add(roundings, grad(r)[c], row.result.output[c]);
+  }
+  sums.likely.start(roundings, given);
+  for (const std::size_t j : row.visible) {
+    const GradientPair<Ball> one = pair(r, j, row.result.weights[j]);
+    sums.likely.add(roundings, one, gradient_pair_errors(roundings, given, one),
+                    facts_.value_norms[j]);
+  }
+  if (sink) sums.likely.add_sink(roundings, Ball(*sink));
+  sums.likely.finish(roundings);
+  sums.worst =
+      gradient_row_worst(model_->precision, gradient_,
+                         gradient_row_size<Ball>(gradient_, facts_, r, terms, row.lse, scale));
+  sums.worst.finish(sums.likely.magnitudes, Ball(facts_.grad_norm[r]) * sums.likely.value_norms,
+                    given.output.magnitudes);
+}
+
+GradientPair<Ball> GradientEnclosure::pair(std::size_t r, std::size_t j, const Ball& weight) const {
+  const std::span<const Ball> key = reader_.key_balls(j);
+  const std::span<const Ball> value = reader_.value_balls(j);
+  GradientPair<Ball> pair;
+  pair.weight = weight;
+  pair.raw = dot(query(r).data(), key.data(), key.size()) * gradient_.problem.scale_ball();
+  pair.capped = BallNumbers::softcapped(pair.raw, Ball(gradient_.problem.contract.softcap));
+  pair.score = pair.capped;
+  if (gradient_.problem.has_bias()) {
+    pair.score += Ball(*reader_.exact_bias(head_of(r), query_of(r), j));
+  }
+  pair.product = dot(grad(r).data(), value.data(), value.size());
+  pair.key4 = facts_.key4[j];
+  pair.value4 = facts_.value4[j];
+  pair.copies = model_->copies.key[j];
+  return pair;
 }
 
 // Made outside the lock: two threads may make the same one, which is harmless.
@@ -144,15 +233,21 @@ std::optional<std::vector<Enclosed>> GradientEnclosure::query_row(std::size_t r)
   const auto row = full_row(r);
   if (!row) return std::nullopt;
   Sums sums(gradient_.problem.dimensions.key_size);
-  GradientRowWorst<Ball> worst;
-  if (model_ != nullptr && !row->visible.empty()) worst = row_sums(r)->worst;
-  sums.is_bounded = row->visible.empty() || worst.is_bounded;
+  const bool bounded = model_ != nullptr && !row->visible.empty();
+  if (bounded) {
+    sums.row = *row_sums(r);
+    sums.start(gradient_factor_counts(model_->roundings, GradientKind::query));
+    sums.is_bounded = sums.row->worst.is_bounded;
+  }
   for (const std::size_t j : row->visible) {
     const Ball& weight = row->result.weights[j];
-    const Ball product = weight * difference(r, j, row->delta);
-    sums.add(product * slope(r, j), reader_.key_balls(j));
-    sums.moved += Ball(facts_.key.share[j]) *
-                  (worst.query_weight * weight + worst.query_product * abs(product));
+    sums.add(weight * difference(r, j, row->delta) * slope(r, j), reader_.key_balls(j));
+    if (!bounded) continue;
+    const GradientPair<Ball> one = pair(r, j, weight);
+    const auto errors = gradient_pair_errors(model_->roundings, sums.row->likely.given, one);
+    sums.add(query_factors(GradientTerm<Ball>{model_->roundings, sums.row->likely, sums.row->worst,
+                                              one, errors, norms(r, j)}),
+             reader_.key_balls(j));
   }
   return finish(GradientKind::query, sums);
 }
@@ -161,48 +256,107 @@ std::optional<GradientEnclosure::KeyRow> GradientEnclosure::key_row(std::size_t 
   const Dimensions& d = gradient_.problem.dimensions;
   Sums key(d.key_size);
   Sums value(d.value_size);
+  if (model_ != nullptr) {
+    key.start(gradient_factor_counts(model_->roundings, GradientKind::key));
+    value.start(gradient_factor_counts(model_->roundings, GradientKind::value));
+  }
   for (std::size_t r = 0; r < static_cast<std::size_t>(facts_.rows()); ++r) {
-    if (!reads(r, j)) continue;
-    const auto row = row_sums(r);
-    if (!row->finite) return std::nullopt;
-    const Ball weight = exp(score(r, j) - row->lse);
-    const Ball product = weight * difference(r, j, row->delta);
-    key.add(product * slope(r, j), query(r));
-    value.add(weight, grad(r));
-    key.is_bounded = key.is_bounded && row->worst.is_bounded;
-    key.moved += Ball(facts_.query.share[r]) *
-                 (row->worst.key_weight * weight + row->worst.key_product * abs(product));
-    value.moved += Ball(facts_.grad.share[r]) * (row->worst.value_weight * weight);
+    if (reads(r, j)) {
+      const auto row = row_sums(r);
+      if (!row->finite) return std::nullopt;
+      add_key_term(r, j, *row, key, value);
+    }
+    const bool is_last = query_of(r) + 1 == gradient_.queries();
+    if (!is_last || model_ == nullptr) continue;
+    finish_head(GradientKind::key, key);
+    finish_head(GradientKind::value, value);
   }
   value.is_bounded = key.is_bounded;
   return KeyRow{finish(GradientKind::key, key), finish(GradientKind::value, value)};
 }
 
+void GradientEnclosure::add_key_term(std::size_t r, std::size_t j, const RowSums& row, Sums& key,
+                                     Sums& value) const {
+  const Ball weight = exp(score(r, j) - row.lse);
+  key.add(weight * difference(r, j, row.delta) * slope(r, j), query(r));
+  value.add(weight, grad(r));
+  if (model_ == nullptr) return;
+  key.is_bounded = key.is_bounded && row.worst.is_bounded;
+  const GradientPair<Ball> one = pair(r, j, weight);
+  const auto errors = gradient_pair_errors(model_->roundings, row.likely.given, one);
+  const GradientTerm<Ball> term{model_->roundings, row.likely, row.worst, one, errors, norms(r, j)};
+  key.add(key_factors(term), query(r));
+  value.add(value_factors(term), grad(r));
+}
+
+Ball GradientEnclosure::scale_of(GradientKind kind) const {
+  const bool none = kind == GradientKind::value || gradient_.rule.scale_missing;
+  return none ? Ball(1) : gradient_.problem.scale_ball();
+}
+
+GradientFinish GradientEnclosure::recording(GradientKind kind) const {
+  const FloatFormat* format = formats_.of(kind);
+  if (format == nullptr) return {};
+  return {0, static_cast<double>(facts_.heads.size()),
+          model_->precision.output_roundoff(*format), model_->precision.output_underflow(*format)};
+}
+
+void GradientEnclosure::finish_head(GradientKind kind, Sums& sums) const {
+  const GradientFinish finish = recording(kind);
+  sums.finish_head(scale_of(kind), finish.roundoff, finish.underflow);
+}
+
 // The scale, the rule's factor, and what the model makes of it.
 std::vector<Enclosed> GradientEnclosure::finish(GradientKind kind, const Sums& sums) const {
-  const bool is_value = kind == GradientKind::value;
-  const bool is_query = kind == GradientKind::query;
-  const Ball scale =
-      is_value || gradient_.rule.scale_missing ? Ball(1) : gradient_.problem.scale_ball();
+  const Ball scale = scale_of(kind);
   const Ball factor(gradient_.factor(static_cast<std::int64_t>(facts_.heads.size())));
-  const FloatFormat* format =
-      is_value ? formats_.value : (is_query ? formats_.query : formats_.key);
-  const Magnitudes& magnitudes = is_value ? facts_.grad : (is_query ? facts_.key : facts_.query);
-  GradientTiny tiny;
-  if (model_ != nullptr) tiny = gradient_tiny(*model_, gradient_, facts_, kind);
   std::vector<Enclosed> result(sums.columns.size());
   for (std::size_t c = 0; c < result.size(); ++c) {
-    result[c].reference = sums.columns[c] * scale * factor;
-    if (model_ == nullptr || !sums.is_bounded || format == nullptr) continue;
-    const Ball moved =
-        Ball(magnitudes.column[c]) * scale * abs(factor) * (sums.moved + Ball(tiny.of_column)) +
-        Ball(tiny.absolute) * abs(factor);
-    const Ball worst =
-        recorded_worst(moved, Ball(abs(result[c].reference)), model_->output_roundoff(*format),
-                       model_->output_underflow(*format));
-    result[c].bounds = RoundingBounds{worst, worst};
+    const Ball value = sums.columns[c] * scale;
+    result[c].reference = value * factor;
+    if (model_ == nullptr || formats_.of(kind) == nullptr) continue;
+    result[c].bounds = sums.terms == 0 ? nothing_to_round(kind)
+                                       : bounds_of(kind, sums, c, value, abs(factor));
   }
   return result;
+}
+
+// A sum without terms is stored, and that is all.
+RoundingBounds GradientEnclosure::nothing_to_round(GradientKind kind) const {
+  const Ball underflow(recording(kind).underflow);
+  return {underflow, underflow};
+}
+
+RoundingBounds GradientEnclosure::bounds_of(GradientKind kind, const Sums& sums, std::size_t c,
+                                            const Ball& value, const Ball& factor) const {
+  const GradientRoundings& roundings = model_->roundings;
+  const Ball scale = scale_of(kind);
+  const GradientFactors<Ball>& factors = sums.factors[c];
+  const GradientTiny tiny = gradient_tiny(model_->precision, gradient_, facts_, kind);
+  GradientFinish recorded = recording(kind);
+  recorded.terms = static_cast<double>(sums.terms);
+  const Magnitudes* magnitudes = &facts_.key;
+  Ball moved;
+  Ball likely;
+  if (kind == GradientKind::query) {
+    likely = likely_query(roundings, sums.row->likely, scale, factors, value);
+    moved = factors.magnitudes[2] + sums.row->worst.query_common() * factors.magnitudes[1];
+  } else if (kind == GradientKind::key) {
+    magnitudes = &facts_.query;
+    likely = likely_key(roundings, recorded, scale, factors, sums.head_squares[c], value);
+    moved = factors.magnitudes[1];
+  } else {
+    magnitudes = &facts_.grad;
+    likely = likely_value(roundings, recorded, factors, sums.head_squares[c], value);
+    moved = factors.magnitudes[1];
+  }
+  const Ball magnitude = factor * abs(value);
+  moved = factor * (scale * (moved + Ball(tiny.of_column * magnitudes->column[c])) +
+                    Ball(tiny.absolute));
+  likely = recorded_likely(Ball(factor * likely), magnitude, recorded);
+  if (!sums.is_bounded) return {likely, Ball(1) / Ball(0)};
+  const Ball worst = recorded_worst(moved, magnitude, recorded.roundoff, recorded.underflow);
+  return {min(likely, worst), worst};
 }
 
 }  // namespace gqa

@@ -4,15 +4,29 @@
 
 namespace gqa {
 
+GradientRoundings gradient_roundings(const PrecisionModel& model, const GradientProblem& gradient) {
+  const AttentionProblem& problem = gradient.problem;
+  const Dimensions& d = problem.dimensions;
+  return {model,
+          d.key_size,
+          d.value_size,
+          problem.contract.softcap.get_d(),
+          problem.has_bias(),
+          problem.scale_double(),
+          gradient.storage_roundoff,
+          gradient.storage_underflow};
+}
+
 GradientTiny gradient_tiny(const PrecisionModel& model, const GradientProblem& gradient,
                            const GradientFacts& facts, GradientKind kind) {
   const double inner = model.inner_underflow;
   const double weight = gradient_tiny_weight(model);
   double grad_norm = 0;
   for (const double norm : facts.grad_norm) grad_norm = std::max(grad_norm, norm);
-  // Of one derivative: a weight's, twice the difference at most, and its own stores.
+  // Of one derivative: a weight's, twice the difference at most, and its own stores, of which the
+  // likely bound of rung 1 counts 2 sqrt(3).
   const double score =
-      2 * (2 * weight * grad_norm * facts.value_norm + model.storage_underflow + 6 * inner);
+      2 * (2 * weight * grad_norm * facts.value_norm + 2 * model.storage_underflow + 6 * inner);
   const double scale = std::max(1.0, gradient.problem.scale_double());
   const auto heads = static_cast<double>(facts.heads.size());
   const double rows = static_cast<double>(facts.rows());
