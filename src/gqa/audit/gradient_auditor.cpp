@@ -181,10 +181,9 @@ class HistoryAuditor {
   // At most the smaller of both bounds of the model.
   double surely_allowed(GradientKind kind, const GradientPart& part, const Element& e) const {
     const FloatFormat& format = recorded(kind).format();
-    return rounded_down(
-        part.surely_moved(e.r, e.c, model_->lambda) +
-        std::max(model_->output_roundoff(format) * e.magnitude.lower,
-                 model_->output_underflow(format)));
+    return rounded_down(part.surely_moved(e.r, e.c, model_->lambda) +
+                        std::max(model_->output_roundoff(format) * e.magnitude.lower,
+                                 model_->output_underflow(format)));
   }
 
   // Between the rungs: both bounds in binary64 of what is left. Enclosures are for the rest.

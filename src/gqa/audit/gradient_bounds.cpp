@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "gqa/audit/blas.hpp"
+#include "gqa/audit/gradient_factor_block.hpp"
 #include "gqa/audit/gradient_model.hpp"
 #include "gqa/audit/gradient_pairs.hpp"
 #include "gqa/num/arithmetic.hpp"
@@ -13,85 +14,9 @@
 namespace gqa {
 namespace {
 
-constexpr std::size_t all_factors =
-    gradient_square_factors + gradient_plain_factors + gradient_magnitude_factors;
-
-// Factors of a block of pairs, and their products with an operand's columns.
-class FactorBlock {
- public:
-  static constexpr std::size_t side = GradientPairs::most_rows;
-  static_assert(side == GradientPairs::most_keys);
-
-  FactorBlock(const GradientFactorCounts& counts, std::size_t width, std::size_t stride)
-      : counts_(counts),
-        width_(width),
-        stride_(stride),
-        factors_(all_factors * side * side),
-        sums_(all_factors * side * stride),
-        operand_(side * stride),
-        products_(side * stride) {}
-
-  void clear() { std::ranges::fill(sums_, 0.0); }
-  void clear_factors() { std::ranges::fill(factors_, 0.0); }
-  void set(std::size_t r, std::size_t j, const GradientFactors<double>& f) {
-    const std::size_t at = r * side + j;
-    for_each([&](std::size_t slot, Power power, std::size_t i) {
-      factors_[slot * side * side + at] =
-          power == Power::square ? f.squares[i]
-                                 : (power == Power::plain ? f.plain[i] : f.magnitudes[i]);
-    });
-  }
-  /// Sums over keys of what rows have, or over rows of what keys have.
-  void add(std::size_t rows, std::size_t keys, const std::vector<double>& operand, bool over_keys) {
-    Power last = Power::plain;
-    std::copy_n(operand.begin(), (over_keys ? keys : rows) * stride_, operand_.begin());
-    for_each([&](std::size_t slot, Power power, std::size_t) {
-      if (power != last) raise(operand, (over_keys ? keys : rows) * stride_, power);
-      last = power;
-      const double* factors = factors_.data() + slot * side * side;
-      const std::size_t results = over_keys ? rows : keys;
-      if (over_keys) {
-        multiply(rows, width_, keys, {factors, side}, {operand_.data(), stride_},
-                 {products_.data(), stride_});
-      } else {
-        multiply_left_transposed(keys, width_, rows, {factors, side}, {operand_.data(), stride_},
-                                 {products_.data(), stride_});
-      }
-      double* sums = sums_.data() + slot * side * stride_;
-      for (std::size_t e = 0; e < results * stride_; ++e) sums[e] += products_[e];
-    });
-  }
-  GradientFactors<double> sums(std::size_t r, std::size_t c) const {
-    GradientFactors<double> f;
-    const std::size_t at = r * stride_ + c;
-    for_each([&](std::size_t slot, Power power, std::size_t i) {
-      const double sum = sums_[slot * side * stride_ + at];
-      (power == Power::square ? f.squares[i]
-                              : (power == Power::plain ? f.plain[i] : f.magnitudes[i])) = sum;
-    });
-    return f;
-  }
-
- private:
-  enum class Power { plain, square, magnitude };
-
-  template <class Use>
-  void for_each(const Use& use) const {
-    std::size_t slot = 0;
-    for (std::size_t i = 0; i < counts_.plain; ++i) use(slot++, Power::plain, i);
-    for (std::size_t i = 0; i < counts_.squares; ++i) use(slot++, Power::square, i);
-    for (std::size_t i = 0; i < counts_.magnitudes; ++i) use(slot++, Power::magnitude, i);
-  }
-  void raise(const std::vector<double>& operand, std::size_t count, Power power) {
-    for (std::size_t e = 0; e < count; ++e) {
-      operand_[e] = power == Power::square ? square(operand[e]) : std::abs(operand[e]);
-    }
-  }
-
-  GradientFactorCounts counts_;
-  std::size_t width_, stride_;
-  std::vector<double> factors_, sums_, operand_, products_;
-};
+Interval widened(const Interval& interval, double by) {
+  return {rounded_down(rounded_down(interval.lower) - by), rounded_up(interval.upper + by)};
+}
 
 }  // namespace
 
@@ -122,7 +47,7 @@ class GradientBounds::Reader {
   }
 
  private:
-  static constexpr std::size_t side = FactorBlock::side;
+  static constexpr std::size_t side = GradientFactorBlock::side;
 
   bool wants(GradientKind kind, std::size_t r) const {
     const std::vector<char>& rows = wanted_[static_cast<std::size_t>(kind)];
@@ -182,8 +107,8 @@ class GradientBounds::Reader {
     pairs.take_rows(rows);
     for (const std::size_t r : rows) start_row(r);
     const auto width = extent(gradient_.problem.dimensions.key_size);
-    FactorBlock block(gradient_factor_counts(roundings_, GradientKind::query), width,
-                      pairs.key_stride());
+    GradientFactorBlock block(gradient_factor_counts(roundings_, GradientKind::query), width,
+                              pairs.key_stride());
     const auto step = static_cast<std::int64_t>(side);
     for (std::int64_t begin = pairs.range().begin; begin < pairs.range().end; begin += step) {
       pairs.take_keys(begin, std::min(pairs.range().end, begin + step));
@@ -204,7 +129,7 @@ class GradientBounds::Reader {
     for (std::size_t r = 0; r < rows.size(); ++r) finish_query(rows[r], r, block);
   }
 
-  void finish_query(std::size_t at, std::size_t r, const FactorBlock& block) {
+  void finish_query(std::size_t at, std::size_t r, const GradientFactorBlock& block) {
     Moved& moved = moved_[0];
     moved.unbounded[at] = worst_[at].is_bounded ? 0 : 1;
     const GradientTiny tiny = gradient_tiny(model_, gradient_, facts_, GradientKind::query);
@@ -213,10 +138,10 @@ class GradientBounds::Reader {
       const double value = found_.query.value(at, c) / factor_;
       moved.likely[at * moved.width + c] =
           factor_ * likely_query(roundings_, likely_[at], scale_, sums, value);
-      const double worst = scale_ * (sums.magnitudes[2] +
-                                     worst_[at].query_common() * sums.magnitudes[1] +
-                                     tiny.of_column * facts_.key.column[c]) +
-                           tiny.absolute;
+      const double worst =
+          scale_ * (sums.magnitudes[2] + worst_[at].query_common() * sums.magnitudes[1] +
+                    tiny.of_column * facts_.key.column[c]) +
+          tiny.absolute;
       moved.worst[at * moved.width + c] = factor_ * worst;
     }
   }
@@ -240,12 +165,12 @@ class GradientBounds::Reader {
   void read_key_run(std::int64_t begin, std::int64_t end) {
     const Dimensions& d = gradient_.problem.dimensions;
     GradientPairs pairs(gradient_, found_, copies_);
-    KeyRun run{FactorBlock(gradient_factor_counts(roundings_, GradientKind::key),
-                           extent(d.key_size), pairs.key_stride()),
-               FactorBlock(gradient_factor_counts(roundings_, GradientKind::value),
-                           extent(d.value_size), pairs.value_stride()),
-               FactorBlock({0, 1, 0}, extent(d.key_size), pairs.key_stride()),
-               FactorBlock({0, 1, 0}, extent(d.value_size), pairs.value_stride()),
+    KeyRun run{GradientFactorBlock(gradient_factor_counts(roundings_, GradientKind::key),
+                                   extent(d.key_size), pairs.key_stride()),
+               GradientFactorBlock(gradient_factor_counts(roundings_, GradientKind::value),
+                                   extent(d.value_size), pairs.value_stride()),
+               GradientFactorBlock({0, 1, 0}, extent(d.key_size), pairs.key_stride()),
+               GradientFactorBlock({0, 1, 0}, extent(d.value_size), pairs.value_stride()),
                std::vector<double>(side * pairs.key_stride()),
                std::vector<double>(side * pairs.value_stride()),
                std::vector<std::int64_t>(side),
@@ -270,8 +195,8 @@ class GradientBounds::Reader {
   }
 
   struct KeyRun {
-    FactorBlock key, value;
-    FactorBlock head_key, head_value;  // one head's part of the gradients
+    GradientFactorBlock key, value;
+    GradientFactorBlock head_key, head_value;  // one head's part of the gradients
     std::vector<double> key_squares, value_squares;
     std::vector<std::int64_t> terms;
     std::vector<char> unbounded;
@@ -281,7 +206,7 @@ class GradientBounds::Reader {
                 std::int64_t end, KeyRun& run) {
     pairs.take_rows(rows);
     pairs.take_keys(begin, end);
-    for (FactorBlock* block : {&run.key, &run.value, &run.head_key, &run.head_value}) {
+    for (GradientFactorBlock* block : {&run.key, &run.value, &run.head_key, &run.head_value}) {
       block->clear_factors();
     }
     for_pairs(pairs, [&](std::size_t r, std::size_t j, const GradientPair<double>& pair) {
@@ -303,7 +228,7 @@ class GradientBounds::Reader {
   }
 
   void add_head(KeyRun& run, const GradientPairs& pairs, std::size_t keys) const {
-    const auto add = [&](const FactorBlock& head, const Moved& moved, double scale,
+    const auto add = [&](const GradientFactorBlock& head, const Moved& moved, double scale,
                          std::size_t stride, std::vector<double>& to) {
       for (std::size_t j = 0; j < keys; ++j) {
         for (std::size_t c = 0; c < moved.width; ++c) {
@@ -335,9 +260,8 @@ class GradientBounds::Reader {
         const GradientFactors<double> sums = (is_key ? run.key : run.value).sums(j, c);
         const double value = part.value(at, c) / factor_;
         const double heads = squares[j * part.stride + c];
-        const double likely =
-            is_key ? likely_key(roundings_, finish, scale, sums, heads, value)
-                   : likely_value(roundings_, finish, sums, heads, value);
+        const double likely = is_key ? likely_key(roundings_, finish, scale, sums, heads, value)
+                                     : likely_value(roundings_, finish, sums, heads, value);
         const double worst =
             scale * (sums.magnitudes[1] + tiny.of_column * magnitudes.column[c]) + tiny.absolute;
         // A sum without terms is stored, and that is all.
@@ -399,20 +323,20 @@ GradientBounds::Element GradientBounds::element(GradientKind kind, std::size_t r
   const double likely = moved.likely[r * moved.width + c];
   Element element;
   element.is_bounded = moved.unbounded[r] == 0;
-  element.likely = {recorded_likely(likely, magnitude.lower, finish) * (1 - 1e-3),
-                    recorded_likely(likely, magnitude.upper, finish) * (1 + 1e-3)};
-  const auto is_known = [radius](const Interval& bound) {
-    return radius <= 0x1p-14 * bound.upper && std::isfinite(bound.upper);
-  };
-  element.is_known = is_known(element.likely);
+  element.likely = widened({recorded_likely(likely, magnitude.lower, finish) * (1 - 1e-3),
+                            recorded_likely(likely, magnitude.upper, finish) * (1 + 1e-3)},
+                           radius);
+  element.is_known = radius <= 0x1p-2 * element.likely.upper && std::isfinite(element.likely.upper);
   if (!element.is_bounded) return element;
   const double worst = moved.worst[r * moved.width + c];
   const auto recorded = [&](double by, double size) {
     return recorded_worst(by, size, finish.roundoff, finish.underflow);
   };
-  element.worst = {rounded_down(recorded(worst * (1 - 0x1p-12), magnitude.lower)),
-                   rounded_up(recorded(worst * (1 + 0x1p-12), magnitude.upper))};
-  element.is_known = element.is_known && is_known(element.worst);
+  element.worst = widened({recorded(worst * (1 - 0x1p-12), magnitude.lower),
+                           recorded(worst * (1 + 0x1p-12), magnitude.upper)},
+                          radius);
+  element.is_known = element.is_known && std::isfinite(element.worst.upper) &&
+                     radius <= 0x1p-2 * element.worst.upper;
   element.likely.lower = std::min(element.likely.lower, element.worst.lower);
   element.likely.upper = std::min(element.likely.upper, element.worst.upper);
   return element;

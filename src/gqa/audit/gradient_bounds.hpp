@@ -17,8 +17,10 @@ using WantedRows = std::array<std::vector<char>, 3>;
 /// The bounds of whole rows, by the formulas of gradient_likely.hpp and gradient_worst.hpp.
 ///
 /// Both are continuous in what they are made of, so that binary64 gives the likely one within 10^-3
-/// and the worst one within 2^-12 of itself wherever the element's own radius, which bounds the
-/// errors of weights and products of the same rows, is below 2^-14 of it. Elsewhere nothing is said.
+/// and the worst one within 2^-12 of itself, but for what the errors of g.v - delta do: those move
+/// an element's bounds by less than the element itself, that is by less than its radius, since
+/// every factor in them is a unit roundoff's size. Where the radius is not small against the bounds
+/// nothing is said.
 class GradientBounds {
  public:
   /// Keeps references. Reads every row that the wanted ones need.
@@ -39,6 +41,11 @@ class GradientBounds {
   /// its magnitude is in `magnitude`.
   Element element(GradientKind kind, std::size_t r, std::size_t c, double radius,
                   const Interval& magnitude) const;
+  /// The likely bound of that element, without what recording it adds.
+  double likely_moved(GradientKind kind, std::size_t r, std::size_t c) const {
+    const Moved& moved = moved_[static_cast<std::size_t>(kind)];
+    return moved.likely[r * moved.width + c];
+  }
 
  private:
   class Reader;

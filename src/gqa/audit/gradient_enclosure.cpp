@@ -31,7 +31,7 @@ struct GradientEnclosure::Sums {
   std::int64_t terms = 0;
   std::vector<Ball> head;          // one query head's part of `columns`
   std::vector<Ball> head_squares;  // of what is stored of them
-  std::optional<RowSums> row;      // of a query
+  std::optional<RowSums> of_row;   // of a query
 
   explicit Sums(std::int64_t width) : columns(static_cast<std::size_t>(width)) {}
   void add(const Ball& factor, std::span<const Ball> row) {
@@ -88,10 +88,10 @@ GradientEnclosure::GradientEnclosure(const GradientProblem& gradient, const Grad
                                      const PrecisionModel* model, const GradientFormats& formats)
     : gradient_(gradient),
       facts_(facts),
-      model_(model == nullptr ? nullptr
-                              : std::make_shared<const Model>(
-                                    Model{*model, gradient_roundings(*model, gradient),
-                                          gradient_copies(gradient, facts)})),
+      model_(model == nullptr
+                 ? nullptr
+                 : std::make_shared<const Model>(Model{*model, gradient_roundings(*model, gradient),
+                                                       gradient_copies(gradient, facts)})),
       formats_(formats),
       reader_(gradient.problem, facts.batch, facts.kv_head),
       query_(read_rows(gradient.problem.query, facts, gradient.queries())),
@@ -235,18 +235,18 @@ std::optional<std::vector<Enclosed>> GradientEnclosure::query_row(std::size_t r)
   Sums sums(gradient_.problem.dimensions.key_size);
   const bool bounded = model_ != nullptr && !row->visible.empty();
   if (bounded) {
-    sums.row = *row_sums(r);
+    sums.of_row = *row_sums(r);
     sums.start(gradient_factor_counts(model_->roundings, GradientKind::query));
-    sums.is_bounded = sums.row->worst.is_bounded;
+    sums.is_bounded = sums.of_row->worst.is_bounded;
   }
   for (const std::size_t j : row->visible) {
     const Ball& weight = row->result.weights[j];
     sums.add(weight * difference(r, j, row->delta) * slope(r, j), reader_.key_balls(j));
     if (!bounded) continue;
     const GradientPair<Ball> one = pair(r, j, weight);
-    const auto errors = gradient_pair_errors(model_->roundings, sums.row->likely.given, one);
-    sums.add(query_factors(GradientTerm<Ball>{model_->roundings, sums.row->likely, sums.row->worst,
-                                              one, errors, norms(r, j)}),
+    const auto errors = gradient_pair_errors(model_->roundings, sums.of_row->likely.given, one);
+    sums.add(query_factors(GradientTerm<Ball>{model_->roundings, sums.of_row->likely,
+                                              sums.of_row->worst, one, errors, norms(r, j)}),
              reader_.key_balls(j));
   }
   return finish(GradientKind::query, sums);
@@ -297,8 +297,8 @@ Ball GradientEnclosure::scale_of(GradientKind kind) const {
 GradientFinish GradientEnclosure::recording(GradientKind kind) const {
   const FloatFormat* format = formats_.of(kind);
   if (format == nullptr) return {};
-  return {0, static_cast<double>(facts_.heads.size()),
-          model_->precision.output_roundoff(*format), model_->precision.output_underflow(*format)};
+  return {0, static_cast<double>(facts_.heads.size()), model_->precision.output_roundoff(*format),
+          model_->precision.output_underflow(*format)};
 }
 
 void GradientEnclosure::finish_head(GradientKind kind, Sums& sums) const {
@@ -315,8 +315,8 @@ std::vector<Enclosed> GradientEnclosure::finish(GradientKind kind, const Sums& s
     const Ball value = sums.columns[c] * scale;
     result[c].reference = value * factor;
     if (model_ == nullptr || formats_.of(kind) == nullptr) continue;
-    result[c].bounds = sums.terms == 0 ? nothing_to_round(kind)
-                                       : bounds_of(kind, sums, c, value, abs(factor));
+    result[c].bounds =
+        sums.terms == 0 ? nothing_to_round(kind) : bounds_of(kind, sums, c, value, abs(factor));
   }
   return result;
 }
@@ -339,8 +339,8 @@ RoundingBounds GradientEnclosure::bounds_of(GradientKind kind, const Sums& sums,
   Ball moved;
   Ball likely;
   if (kind == GradientKind::query) {
-    likely = likely_query(roundings, sums.row->likely, scale, factors, value);
-    moved = factors.magnitudes[2] + sums.row->worst.query_common() * factors.magnitudes[1];
+    likely = likely_query(roundings, sums.of_row->likely, scale, factors, value);
+    moved = factors.magnitudes[2] + sums.of_row->worst.query_common() * factors.magnitudes[1];
   } else if (kind == GradientKind::key) {
     magnitudes = &facts_.query;
     likely = likely_key(roundings, recorded, scale, factors, sums.head_squares[c], value);
@@ -351,8 +351,8 @@ RoundingBounds GradientEnclosure::bounds_of(GradientKind kind, const Sums& sums,
     moved = factors.magnitudes[1];
   }
   const Ball magnitude = factor * abs(value);
-  moved = factor * (scale * (moved + Ball(tiny.of_column * magnitudes->column[c])) +
-                    Ball(tiny.absolute));
+  moved = factor *
+          (scale * (moved + Ball(tiny.of_column * magnitudes->column[c])) + Ball(tiny.absolute));
   likely = recorded_likely(Ball(factor * likely), magnitude, recorded);
   if (!sums.is_bounded) return {likely, Ball(1) / Ball(0)};
   const Ball worst = recorded_worst(moved, magnitude, recorded.roundoff, recorded.underflow);

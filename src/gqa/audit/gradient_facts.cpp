@@ -103,9 +103,8 @@ double sum_of(const std::vector<double>& shares) {
 void measure(Magnitudes& magnitudes, std::int64_t rows, KeyRange range, std::int64_t width,
              const ReadRow& read, const std::function<void(std::size_t, const RowNorms&)>& use) {
   Measure measure(magnitudes, rows, width);
-  for_rows(range.begin, range.end, width, read, [&](std::size_t r, const double* row) {
-    use(r, measure.norms(row));
-  });
+  for_rows(range.begin, range.end, width, read,
+           [&](std::size_t r, const double* row) { use(r, measure.norms(row)); });
   for_rows(range.begin, range.end, width, read,
            [&](std::size_t r, const double* row) { measure.share(r, row); });
 }

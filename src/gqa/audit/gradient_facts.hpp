@@ -50,8 +50,8 @@ struct GradientFacts {
   }
 };
 
-/// How many rows of an operand are equal to each, bit for bit, itself counted: [rows] of the group's
-/// queries and [keys] of the seen keys.
+/// How many rows of an operand are equal to each, bit for bit, itself counted: [rows] of the
+/// group's queries and [keys] of the seen keys.
 struct GradientCopies {
   std::vector<double> query;
   std::vector<double> key;

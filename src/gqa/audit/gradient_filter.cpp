@@ -131,8 +131,7 @@ class HistoryRun {
     const GradientRowWorst<double> worst = gradient_row_worst(
         *options_.model, gradient_,
         gradient_row_size<double>(gradient_, facts, at, row.terms, row.lse, constants_.scale));
-    variances_[at] =
-        sure_->factors({at, row.terms, row.lse, row.output}, worst, units_.derivative);
+    variances_[at] = sure_->factors({at, row.terms, row.lse, row.output}, worst, units_.derivative);
     delta_variances_[at] = sure_->delta(row.output, worst);
   }
 

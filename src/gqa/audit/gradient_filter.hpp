@@ -28,11 +28,11 @@ struct GradientFilterOptions {
 
 /// One gradient of one history, row by row.
 struct GradientPart {
-  std::size_t stride = 0;           ///< between rows of `values`
-  std::vector<double> values;       ///< [rows, stride]
-  std::vector<double> spread;       ///< [rows]
-  /// [rows, stride], with a model: a part of the variance of what its roundings do; lambda times its
-  /// root is also within the worst case.
+  std::size_t stride = 0;      ///< between rows of `values`
+  std::vector<double> values;  ///< [rows, stride]
+  std::vector<double> spread;  ///< [rows]
+  /// [rows, stride], with a model: a part of the variance of what its roundings do; lambda times
+  /// its root is also within the worst case.
   std::vector<double> variances;
   std::vector<char> open;      ///< [rows]: nothing is certified
   std::vector<double> column;  ///< [width]: what spread is multiplied by

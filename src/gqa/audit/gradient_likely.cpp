@@ -28,26 +28,34 @@ GradientRoundings::GradientRoundings(const PrecisionModel& precision, std::int64
   replays_output = !stored && output_roundoff > coarse;
 }
 
-double replayed_rounding(double y, double u, double tiny) {
-  if (y == 0 || !std::isfinite(y)) return 0;
-  constexpr double edge = 0x1p-6;
+Replay<double> replayed_rounding(double y, double u, double tiny) {
+  if (y == 0 || !std::isfinite(y)) return {};
+  constexpr double edge = 0x1p-10;
   const double magnitude = std::abs(y);
   const double spacing = std::max(std::ldexp(2 * u, std::ilogb(magnitude)), 2 * tiny);
   const double place = magnitude / spacing;
   double part = place - std::nearbyint(place);
   const double left = 0.5 - std::abs(part);
-  if (left < edge) part = std::copysign(left * (0.5 - edge) / edge, part);
-  return (y < 0 ? part : -part) * spacing;
+  Replay<double> replay;
+  if (left < edge) {
+    part = std::copysign(left * (0.5 - edge) / edge, part);
+    replay.undecided = 0.5 * (1 - left / edge) * spacing;
+  }
+  replay.moved = (y < 0 ? part : -part) * spacing;
+  return replay;
 }
 
-Ball replayed_rounding(const Ball& y, double u, double tiny) {
+Replay<Ball> replayed_rounding(const Ball& y, double u, double tiny) {
   const double lower = y.lower_double();
   const double upper = y.upper_double();
-  if (!std::isfinite(lower) || !std::isfinite(upper)) return Ball(1) / Ball(0);
+  if (!std::isfinite(lower) || !std::isfinite(upper)) {
+    return {Ball(1) / Ball(0), Ball(1) / Ball(0)};
+  }
   const double middle = lower + (upper - lower) / 2;
-  // It rises and falls by at most 31 times its argument; the last term is binary64's own.
-  const double radius = 32 * (upper - lower) + 0x1p-45 * std::abs(middle) + 0x1p-1000;
-  return Ball::with_radius(replayed_rounding(middle, u, tiny), radius);
+  // Both rise and fall by at most 512 times their argument; the last terms are binary64's own.
+  const double radius = 512 * (upper - lower) + 0x1p-42 * std::abs(middle) + 0x1p-1000;
+  const Replay<double> replay = replayed_rounding(middle, u, tiny);
+  return {Ball::with_radius(replay.moved, radius), Ball::with_radius(replay.undecided, radius)};
 }
 
 template <class T>
@@ -91,10 +99,10 @@ void GradientLikelyRow<T>::add(const GradientRoundings& r, const GradientPair<T>
   const double u = r.model.weight;
   const double tiny = r.model.storage_underflow;
   if (r.stored) {
-    replay_weights += replayed_rounding(e.p, u, tiny) * pair.product;
+    replay_weights += replayed_rounding(e.p, u, tiny).moved * pair.product;
   } else {
     const T numerator = exp(T(pair.score - given.maximum));
-    replay_weights += replayed_rounding(numerator, u, tiny) * pair.product;
+    replay_weights += replayed_rounding(numerator, u, tiny).moved * pair.product;
   }
 }
 

@@ -5,8 +5,8 @@
 // softcap), u_s, u_q, u_e, u_l, u_p, u_a, u_o the unit roundoffs of PrecisionModel. A rounding to
 // nearest of x is an error of standard deviation at most u |x| / sqrt(3), uniform over its range; a
 // sum of n terms x in any order has n/6 sum x^2 + n/9 (sum x)^2 times u^2 at most (a running sum of
-// like terms has n/9 of the square of the result, one of terms that cancel a random walk with n/2 of
-// their squares, a third of which is the variance).
+// like terms has n/9 of the square of the result, one of terms that cancel a random walk with n/2
+// of their squares, a third of which is the variance).
 //
 // A score errs by sf^2 (products, scaling, exp: score_variance without storing) and, where scores
 // are stored between the steps, by sq^2 = m u_q^2/3 s^2. The first is a relative error of p_ij; it
@@ -21,23 +21,26 @@
 //             + u_s^2 (dv/6 sum_c g^2 o^2 + dv/9 delta^2)
 //   scores stored (delta = sum_j P dP of what is stored):
 //     eta^2 = sum_j b rp^2 dP^2 + sum_j c_j p^2 sf^2 d^2 + u_a^2 (n/6 sum_j p^2 dP^2 + n/9 delta^2)
-//   The errors of p reach delta through every column at once: sum_j dp_j dP_j, not column by column.
-// Rounding p and t: rp^2 = max(u_p p, t_p)^2/3, rS^2 = max(u_p |t|, t_p)^2/3 (twice where scores are
-// stored: before and after the scale), t_p what underflow loses. dP errs by
+//   The errors of p reach delta through every column at once: sum_j dp_j dP_j, not column by
+//   column.
+// Rounding p and t: rp^2 = max(u_p p, t_p)^2/3, rS^2 = max(u_p |t|, t_p)^2/3 (twice where scores
+// are stored: before and after the scale), t_p what underflow loses. dP errs by
 //   vdP = u_s^2 (dv/6 |g|_4^2 |v_j|_4^2 + dv/9 dP^2), stored by vst = max(u_q |dP|, t_p)^2/3.
 //   grad_value: sum_i g^2 [c_i p^2 (sf^2 + rho^2) + rp^2 + u_a^2 n/6 p^2] + u_a^2 n/9 dV^2
 //   grad_query: scale^2 [sum_j k^2 (c_j p^2 sf^2 d^2 + p^2 vdP + rS^2 + (u_s^2 + u_a^2 n/6) t^2)
 //               + eta^2 kb^2] + (u_a^2 n/9 + rho^2 + u_s^2) dQ^2
 //   grad_key:   scale^2 sum_i q^2 [c_i p^2 (sf^2 d^2 + eta^2) + c_i rho^2 t^2 + p^2 vdP + rS^2
 //               + (u_s^2 + u_a^2 n/6) t^2] + (u_a^2 n/9 + u_s^2) dK^2
-// c_i: query rows equal to row i. What is stored between the steps is taken through softmax exactly,
-// since it dominates: with W = p^2 sq^2 and e_j the errors of stored dP (whose mean delta takes off),
-//   grad_query: + sum_j c_j W (d (k - kb) - dQ/scale)^2 + sum_j p^2 vst (k - kb)^2 + sum_j b rp^2 d^2
-//   k^2, grad_key: + q^2 [c_i (W d^2 (1 - 4p) + p^2 (d^2 A0 + 2 d A1 + A2)) + p^2 (vst (1 - 2p) +
-//   sum p^2 vst) + rp^2 d^2], Am = sum_j c_j W d^m; grad_value: + g^2 c_i (W (1 - 2p) + p^2 sum W).
+// c_i: query rows equal to row i. What is stored between the steps is taken through softmax
+// exactly, since it dominates: with W = p^2 sq^2 and e_j the errors of stored dP (whose mean delta
+// takes off),
+//   grad_query: + sum_j c_j W (d (k - kb) - dQ/scale)^2 + sum_j p^2 vst (k - kb)^2 + sum_j b rp^2
+//   d^2 k^2, grad_key: + q^2 [c_i (W d^2 (1 - 4p) + p^2 (d^2 A0 + 2 d A1 + A2)) + p^2 (vst (1 - 2p)
+//   + sum p^2 vst) + rp^2 d^2], Am = sum_j c_j W d^m; grad_value: + g^2 c_i (W (1 - 2p) + p^2 sum
+//   W).
 // b: keys with the same stored score share the rounding of their weight. A score's grid has spacing
-// 2 u_q |s|; scores of deviation sd, about Gaussian, put 1 + n u_q max|s| / (sqrt(pi) sd) keys on one
-// point in the mean, weighted with themselves.
+// 2 u_q |s|; scores of deviation sd, about Gaussian, put 1 + n u_q max|s| / (sqrt(pi) sd) keys on
+// one point in the mean, weighted with themselves.
 //
 // lambda sqrt(variance) holds for what averages out. What does not is added as it is:
 //   - below the spacing of subnormals everything is lost with one sign: sum |k| lost(t) and so on;
@@ -47,6 +50,7 @@
 //     saturates), the roundings of p and o add up. They are replayed, R(y) = rounded(y) - y:
 //     |sum_i g R(p)|, and with y = sum_c g R(o), sum_j R(e^x) dP / sum e^x, or sum_j R(p) dP where
 //     scores are stored, scale |y kb| and scale |sum_i q p y|; there |scale sum R(p) d k| (q), too.
+//     Near a tie a kernel's own errors decide which way: there R's magnitude counts, not its sign.
 // Thresholds are ramps (lost, R near a tie), so that every bound is continuous in what it is made
 // of: a last bit of a weight cannot decide a verdict.
 #pragma once
@@ -90,10 +94,14 @@ T lost_below(const T& magnitude, double limit, double edge) {
   return max(T(0), min(min(magnitude, T(limit)), ramp));
 }
 
-/// rounded(y) - y on the grid of unit roundoff u with subnormals of spacing 2 tiny, with a ramp
-/// through zero in the last 1/64 before a tie on either side.
-double replayed_rounding(double y, double u, double tiny);
-Ball replayed_rounding(const Ball& y, double u, double tiny);
+/// What rounding y to the grid of unit roundoff u with subnormals of spacing 2 tiny does.
+template <class T>
+struct Replay {
+  T moved = T(0);      ///< rounded(y) - y, with a ramp through zero in the last 2^-10 before a tie
+  T undecided = T(0);  ///< what |rounded(y) - y| is above |moved|: a kernel may go either way
+};
+Replay<double> replayed_rounding(double y, double u, double tiny);
+Replay<Ball> replayed_rounding(const Ball& y, double u, double tiny);
 
 /// Sums over the columns of one row of the output.
 template <class T>
@@ -113,8 +121,9 @@ struct GradientOutputSums {
               T(3);
     magnitudes += abs(product);
     if (roundings.replays_output) {
-      replay += grad * replayed_rounding(output, roundings.output_roundoff,
-                                         roundings.output_underflow);
+      replay +=
+          grad *
+          replayed_rounding(output, roundings.output_roundoff, roundings.output_underflow).moved;
     }
   }
 };
@@ -137,10 +146,10 @@ template <class T>
 struct GradientRowGiven {
   T lse = T(0);
   T delta = T(0);
-  T maximum = T(0);  ///< largest score
-  T query4 = T(0);   ///< scale^2 |q|_4^2
-  double grad4 = 0;  ///< |g|_4^2
-  double copies = 1;  ///< query rows equal to this one
+  T maximum = T(0);    ///< largest score
+  T query4 = T(0);     ///< scale^2 |q|_4^2
+  double grad4 = 0;    ///< |g|_4^2
+  double copies = 1;   ///< query rows equal to this one
   double visible = 0;  ///< n: keys, and the sink
   GradientOutputSums<T> output;
 };
@@ -151,12 +160,12 @@ struct GradientPairErrors {
   T p, p2, d, t;
   T sensitivity;  ///< of t to the score's error, over p d: slope and what softcap's derivative adds
   T slope;
-  T score;         ///< sf^2
-  T stored_score;  ///< sq^2
-  T weight;        ///< rp^2
-  T alike;         ///< 0 to 1: equal scores' weights round alike, and no replay says how
-  T shared;        ///< c - 1 keys that are equal, so far as their weights round alike
-  T product;       ///< vdP
+  T score;           ///< sf^2
+  T stored_score;    ///< sq^2
+  T weight;          ///< rp^2
+  T alike;           ///< 0 to 1: equal scores' weights round alike, and no replay says how
+  T shared;          ///< c - 1 keys that are equal, so far as their weights round alike
+  T product;         ///< vdP
   T stored_product;  ///< vst
   T derivative;      ///< rS^2 and what the slope's roundings add
   T lost_weight, lost_derivative, drift;
@@ -188,9 +197,9 @@ GradientPairErrors<T> gradient_pair_errors(const GradientRoundings& r,
   e.t = e.p * e.d * e.slope;
   const T score2 = square(pair.score);
   const T raw2 = square(pair.raw);
-  e.score = score_variance(
-      r.unstored, static_cast<std::int64_t>(r.key_size), r.plain,
-      ScoreSquares<T>{row.query4 * T(pair.key4), raw2, score2, square(T(pair.score - row.maximum))});
+  e.score = score_variance(r.unstored, static_cast<std::int64_t>(r.key_size), r.plain,
+                           ScoreSquares<T>{row.query4 * T(pair.key4), raw2, score2,
+                                           square(T(pair.score - row.maximum))});
   e.weight = square(max(T(T(m.weight) * e.p), T(m.storage_underflow))) / T(3);
   const T t = abs(e.t);
   e.derivative = square(max(T(T(m.weight) * t), T(m.storage_underflow))) / T(3) + slope_error;
@@ -205,8 +214,9 @@ GradientPairErrors<T> gradient_pair_errors(const GradientRoundings& r,
     e.stored_score = r.plain ? T(T(2 * uq2) * score2) : T(T(2 * uq2) * (score2 + raw2));
     e.stored_product =
         square(max(T(T(m.stored_score) * abs(pair.product)), T(m.storage_underflow))) / T(3);
-    lost = m.storage_underflow / r.scale;
-    e.derivative += square(max(T(T(m.weight) * t), T(lost))) / T(3);
+    const double scaled = m.storage_underflow / r.scale;
+    lost += scaled;
+    e.derivative += square(max(T(T(m.weight) * t), T(scaled))) / T(3);
     // Equal keys' scores round alike, so do their weights, unless the replay says how.
     // A score's rounding that is small against a weight's leaves the replay as it is.
     e.alike = min(T(1), square(T(T(16 * m.stored_score / m.weight) * abs(pair.score))));
@@ -224,14 +234,14 @@ struct GradientLikelyRow {
   GradientRowGiven<T> given;
   T rho2 = T(0);
   T eta2 = T(0);
-  T shared_bins = T(1);  ///< b
-  T drift = T(0);        ///< r
+  T shared_bins = T(1);    ///< b
+  T drift = T(0);          ///< r
   T drift_product = T(0);  ///< D
   T replay_output = T(0);
   T replay_weights = T(0);
   T stored0 = T(0), stored1 = T(0), stored2 = T(0);  ///< A0, A1, A2
-  T stored_score = T(0);    ///< sum c p^2 sq^2
-  T stored_products = T(0);  ///< sum p^2 vst
+  T stored_score = T(0);                             ///< sum c p^2 sq^2
+  T stored_products = T(0);                          ///< sum p^2 vst
   // For the worst case.
   T magnitudes = T(0);   ///< sum w |dP|
   T value_norms = T(0);  ///< sum w |v_j|

@@ -52,7 +52,7 @@ struct GradientTerm {
   double norms = 0;  ///< |g_i|_2 |v_j|_2
 
   /// R(p).
-  T rounded_weight() const {
+  Replay<T> rounded_weight() const {
     return replayed_rounding(errors.p, roundings.model.weight, roundings.model.storage_underflow);
   }
   /// t's variance without what is common to the row or stored between the steps.
@@ -86,7 +86,11 @@ GradientFactors<T> query_factors(const GradientTerm<T>& term) {
   f.plain[3] = T(term.pair.copies) * e.p2 * e.stored_score * e.d * e.sensitivity;
   f.plain[2] = f.plain[3] * e.d;
   f.squares[3] = f.plain[2] * e.sensitivity;
-  f.plain[4] = r.replays_weights ? T(term.rounded_weight() * e.d * e.slope) : T(0);
+  if (r.replays_weights) {
+    const Replay<T> replay = term.rounded_weight();
+    f.plain[4] = replay.moved * e.d * e.slope;
+    f.magnitudes[0] += replay.undecided * abs(e.d) * e.slope;
+  }
   return f;
 }
 
@@ -101,25 +105,26 @@ GradientFactors<T> key_factors(const GradientTerm<T>& term) {
   const T copies(row.given.copies);
   const T slope2 = square(e.slope);
   GradientFactors<T> f;
-  f.squares[0] =
-      term.independent() +
-      copies * (term.scored() + e.p2 * slope2 * row.eta2 + row.rho2 * square(e.t));
+  f.squares[0] = term.independent() +
+                 copies * (term.scored() + e.p2 * slope2 * row.eta2 + row.rho2 * square(e.t));
   f.squares[1] = square(e.t);
   f.plain[0] = e.p * e.slope * row.replay_output;
   f.plain[1] = e.p * e.slope * row.replay_weights;
-  f.magnitudes[0] =
-      e.lost_derivative + e.p * e.slope * row.drift_product + row.drift * abs(e.t);
+  f.magnitudes[0] = e.lost_derivative + e.p * e.slope * row.drift_product + row.drift * abs(e.t);
   f.magnitudes[1] = term.worst.key_term(e.p, e.d, term.pair.product, term.norms);
   if (!r.stored) return f;
   const T d2 = square(e.d);
   const T own = e.stored_score * d2 * (square(e.sensitivity) - T(4) * e.p);
   const T others = slope2 * (d2 * row.stored0 + T(2) * e.d * row.stored1 + row.stored2);
-  const T products =
-      slope2 * (e.stored_product * (T(1) - T(2) * e.p) + row.stored_products);
+  const T products = slope2 * (e.stored_product * (T(1) - T(2) * e.p) + row.stored_products);
   f.squares[0] += copies * e.p2 * max(T(0), T(own + others)) + e.p2 * max(T(0), products);
   // Rows that are equal round alike, unless the replay says how.
   f.squares[0] += (T(1) + e.shared_rows(row.given.copies)) * e.weight * d2 * slope2;
-  f.plain[2] = r.replays_weights ? T(term.rounded_weight() * e.d * e.slope) : T(0);
+  if (r.replays_weights) {
+    const Replay<T> replay = term.rounded_weight();
+    f.plain[2] = replay.moved * e.d * e.slope;
+    f.magnitudes[0] += replay.undecided * abs(e.d) * e.slope;
+  }
   return f;
 }
 
@@ -136,11 +141,14 @@ GradientFactors<T> value_factors(const GradientTerm<T>& term) {
     relative += max(T(0), T(e.stored_score * (T(1) - T(2) * e.p) + row.stored_score));
   }
   GradientFactors<T> f;
-  f.squares[0] =
-      copies * e.p2 * relative + (T(1) + e.shared_rows(row.given.copies)) * e.weight;
+  f.squares[0] = copies * e.p2 * relative + (T(1) + e.shared_rows(row.given.copies)) * e.weight;
   f.squares[1] = e.p2;
-  if (r.replays_weights) f.plain[0] = term.rounded_weight();
   f.magnitudes[0] = e.lost_weight + e.p * row.drift;
+  if (r.replays_weights) {
+    const Replay<T> replay = term.rounded_weight();
+    f.plain[0] = replay.moved;
+    f.magnitudes[0] += replay.undecided;
+  }
   f.magnitudes[1] = term.worst.value_weight * e.p;
   return f;
 }
@@ -175,12 +183,12 @@ T likely_query(const GradientRoundings& r, const GradientLikelyRow<T>& row, cons
   }
   const double n = row.given.visible;
   const T scale2 = square(scale);
-  const T variance = scale2 * sum +
-                     (T(square(m.accumulation) * n / 9 + square(m.score)) + row.rho2) *
-                         square(value) +
-                     T(n * square(m.inner_underflow) / 3) * max(T(1), scale2);
-  const T added = sums.magnitudes[0] + abs(kb) * (row.drift_product + abs(row.replay_output) +
-                                                  abs(row.replay_weights)) +
+  const T variance =
+      scale2 * sum +
+      (T(square(m.accumulation) * n / 9 + square(m.score)) + row.rho2) * square(value) +
+      T(n * square(m.inner_underflow) / 3) * max(T(1), scale2);
+  const T added = sums.magnitudes[0] +
+                  abs(kb) * (row.drift_product + abs(row.replay_output) + abs(row.replay_weights)) +
                   abs(sums.plain[4]);
   return T(m.lambda) * sqrt(max(T(0), variance)) + scale * added + row.drift * abs(value);
 }
@@ -210,8 +218,7 @@ T likely_key(const GradientRoundings& r, const GradientFinish& finish, const T& 
                      T(ua2 / 9 + square(m.score)) * square(value) +
                      stored_heads_variance(finish, head_squares, value) +
                      T(finish.terms * square(m.inner_underflow) / 3) * max(T(1), scale2);
-  const T added =
-      sums.magnitudes[0] + abs(sums.plain[0]) + abs(sums.plain[1]) + abs(sums.plain[2]);
+  const T added = sums.magnitudes[0] + abs(sums.plain[0]) + abs(sums.plain[1]) + abs(sums.plain[2]);
   return T(m.lambda) * sqrt(max(T(0), variance)) + scale * added;
 }
 

@@ -25,8 +25,10 @@ GradientTiny gradient_tiny(const PrecisionModel& model, const GradientProblem& g
   for (const double norm : facts.grad_norm) grad_norm = std::max(grad_norm, norm);
   // Of one derivative: a weight's, twice the difference at most, and its own stores, of which the
   // likely bound of rung 1 counts 2 sqrt(3).
-  const double score =
-      2 * (2 * weight * grad_norm * facts.value_norm + 2 * model.storage_underflow + 6 * inner);
+  // Stored before and after the scale, which multiplies the whole sum in the end.
+  const double stores = std::max(1.0, 1 / gradient.problem.scale_double());
+  const double score = 2 * (2 * weight * grad_norm * facts.value_norm +
+                            stores * (2 * model.storage_underflow + 6 * inner));
   const double scale = std::max(1.0, gradient.problem.scale_double());
   const auto heads = static_cast<double>(facts.heads.size());
   const double rows = static_cast<double>(facts.rows());

@@ -58,9 +58,9 @@ void GradientPairs::take_rows(std::span<const std::size_t> rows) {
     KeyRange range = problem_.visibility.range(facts_.batch, i);
     range.begin = std::max<std::int64_t>(range.begin, 0);
     if (range.empty()) continue;
-    range_ = range_.empty() ? range
-                            : KeyRange{std::min(range_.begin, range.begin),
-                                       std::max(range_.end, range.end)};
+    range_ = range_.empty()
+                 ? range
+                 : KeyRange{std::min(range_.begin, range.begin), std::max(range_.end, range.end)};
   }
 }
 

@@ -66,7 +66,7 @@ class GradientPairs {
   std::size_t begin_ = 0;
   std::size_t keys_ = 0;
   KeyRange range_{0, 0};
-  std::vector<double> query_, grad_;                     // rows x stride
+  std::vector<double> query_, grad_;                      // rows x stride
   std::vector<double> raw_, capped_, scores_, products_;  // rows x keys
 };
 

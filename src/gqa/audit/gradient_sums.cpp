@@ -58,8 +58,7 @@ GradientRowSums DerivativesWithSums(double* HWY_RESTRICT a, const double* HWY_RE
 }
 
 void VarianceFactors(const double* HWY_RESTRICT weights, const double* HWY_RESTRICT derivatives,
-                     std::size_t n, const GradientVarianceFactors& f,
-                     const GradientVariances& to) {
+                     std::size_t n, const GradientVarianceFactors& f, const GradientVariances& to) {
   const Doubles d;
   const hn::Rebind<float, Doubles> s;
   const auto scale = hn::Set(d, f.scale);
@@ -71,11 +70,9 @@ void VarianceFactors(const double* HWY_RESTRICT weights, const double* HWY_RESTR
     const auto w2 = hn::Mul(w, w);
     const auto t2 = hn::Mul(t, t);
     const auto seen = hn::Gt(w, zero);
-    const auto rounded_t =
-        hn::Max(hn::Mul(t2, u2), hn::IfThenElseZero(seen, hn::Set(s, f.tiny2)));
-    const auto rounded_w =
-        hn::Max(hn::Mul(w2, hn::Set(s, f.weight_roundoff2)),
-                hn::IfThenElseZero(seen, hn::Set(s, f.weight_tiny2)));
+    const auto rounded_t = hn::Max(hn::Mul(t2, u2), hn::IfThenElseZero(seen, hn::Set(s, f.tiny2)));
+    const auto rounded_w = hn::Max(hn::Mul(w2, hn::Set(s, f.weight_roundoff2)),
+                                   hn::IfThenElseZero(seen, hn::Set(s, f.weight_tiny2)));
     hn::StoreU(w, s, to.weights + j);
     hn::StoreU(hn::MulAdd(t2, hn::Set(s, f.query_derivative),
                           hn::MulAdd(w2, hn::Set(s, f.query_weight), rounded_t)),

@@ -49,11 +49,9 @@ GradientVarianceFactors GradientSureVariances::factors(const Row& row,
   const double sigma2 =
       score_variance(roundings_.unstored, static_cast<std::int64_t>(roundings_.key_size),
                      roundings_.plain, ScoreSquares<double>{query4 * key4_, 0, 0, 0});
-  const double rho2 =
-      square(m.denominator) * n / 9 + square(m.exponential * row.lse) / 3;
+  const double rho2 = square(m.denominator) * n / 9 + square(m.exponential * row.lse) / 3;
   const double product =
-      roundings_.softcap > 0 ? 0
-                             : us2 * roundings_.value_size / 6 * facts_.grad4[row.at] * value4_;
+      roundings_.softcap > 0 ? 0 : us2 * roundings_.value_size / 6 * facts_.grad4[row.at] * value4_;
   const double norms = facts_.grad_norm[row.at] * value_norm_;
   const double more = roundings_.stored ? 2 * up2 : 0;
   const double tiny2 = square(m.storage_underflow) / 3;
@@ -69,11 +67,10 @@ GradientVarianceFactors GradientSureVariances::factors(const Row& row,
   f.query_derivative = single(left(sigma2 + us2 + ua2 * n / 6 + more, worst.query_product));
   f.query_weight = single(weight(worst.query_product) * square(unit));
   f.key_derivative = single(left(sigma2 + rho2 + us2 + ua2 / 6 + more, worst.key_product));
-  f.key_weight =
-      single((weight(worst.key_product) + delta(row.output, worst)) * square(unit));
+  f.key_weight = single((weight(worst.key_product) + delta(row.output, worst)) * square(unit));
   f.value_weight = single(left(sigma2 + rho2 + ua2 / 6, worst.value_weight));
-  f.roundoff2 = single(std::min(
-      up2, room(std::min(worst.query_product, worst.key_product), m.lambda, bounded)));
+  f.roundoff2 = single(
+      std::min(up2, room(std::min(worst.query_product, worst.key_product), m.lambda, bounded)));
   f.weight_roundoff2 = single(std::min(up2, room(worst.value_weight, m.lambda, bounded)));
   f.tiny2 = single(tiny2 * square(unit));
   f.weight_tiny2 = single(tiny2);

@@ -26,13 +26,13 @@ struct GradientContext {
   const GradientFacts& facts;
   const ScoreConstants& constants;
   const FilterShape& shape;
-  std::span<const GradientRow> rows;  ///< [member * T + i]
+  std::span<const GradientRow> rows;                   ///< [member * T + i]
   std::span<const GradientVarianceFactors> variances;  ///< of `rows`, with a model
   std::span<const double> delta_variances;             ///< of `rows`: eta^2, a part of it
   GradientUnits units;
-  std::span<const double> shares;     ///< of the seen keys, padded with zeros by a block
-  double depth_of_keys = 0;           ///< gamma of sums over keys
-  double depth_of_rows = 0;           ///< gamma of sums over rows
+  std::span<const double> shares;  ///< of the seen keys, padded with zeros by a block
+  double depth_of_keys = 0;        ///< gamma of sums over keys
+  double depth_of_rows = 0;        ///< gamma of sums over rows
 
   /// Where a query head is in its group.
   std::size_t row(std::int64_t head, std::int64_t i) const;
@@ -40,8 +40,8 @@ struct GradientContext {
 
 /// Sums over the rows so far: what a chunk of tiles adds to the keys' gradients.
 struct GradientKeyTotals {
-  std::vector<double> key;    ///< seen keys x key_stride
-  std::vector<double> value;  ///< seen keys x value_stride
+  std::vector<double> key;                             ///< seen keys x key_stride
+  std::vector<double> value;                           ///< seen keys x value_stride
   std::vector<double> key_spread, value_spread;        ///< [seen keys, padded by a block]
   std::vector<double> key_variances, value_variances;  ///< as key and value, with a model
 
@@ -59,7 +59,7 @@ struct GradientMemory {
   std::vector<double> value_products;  ///< keys x value_stride
   std::vector<double> query_products;  ///< rows x key_stride
 
-  std::vector<double> means;           ///< rows x key_stride: sum w k
+  std::vector<double> means;  ///< rows x key_stride: sum w k
   /// In binary32, with a model: factors of pairs, squares of operands, products.
   std::vector<float> weights, query_factors, key_factors, value_factors;
   std::vector<float> key_values, key_squares, query_squares, grad_squares;

@@ -102,10 +102,10 @@ struct GradientRowWorst {
   /// B, N and O.
   void finish(const T& products, const T& norms, const T& magnitudes) {
     using std::max;
-    difference = max(T(output_products * products + output_norms * norms +
-                       output_magnitudes * magnitudes),
-                     T(sum_products * products + sum_norms * norms)) +
-                 tiny;
+    difference =
+        max(T(output_products * products + output_norms * norms + output_magnitudes * magnitudes),
+            T(sum_products * products + sum_norms * norms)) +
+        tiny;
   }
   /// What a weight w with a = g.v - delta adds, `norms` = |g| |v_j|; grad_query's without what is
   /// common to the row: query_common times w.

@@ -66,7 +66,7 @@ ordered_json worst_json(const WorstElement& worst) {
 }
 
 // `output` has its figures in the case itself; of the others the worst are told here.
-ordered_json output_json(const OutputAudit& output, const Tolerance& tolerance) {
+ordered_json output_json(const OutputAudit& output) {
   const AuditTally& tally = output.result.tally;
   ordered_json json = {{"name", output.name},
                        {"verdict", name(output.result.verdict)},
@@ -78,9 +78,6 @@ ordered_json output_json(const OutputAudit& output, const Tolerance& tolerance) 
   json["worst"] = ordered_json::array();
   for (const WorstElement& worst : tally.worst) json["worst"].push_back(worst_json(worst));
   json["where"] = output.result.where;
-  if (is_gradient(output.name) && std::holds_alternative<ModelTolerance>(tolerance)) {
-    json["judged_by"] = "worst-case";
-  }
   return json;
 }
 
@@ -104,7 +101,7 @@ void add_result(ordered_json& entry, const AuditCase& from) {
   entry["strength"] = strength_name(from.result->strength);
   entry["outputs"] = ordered_json::array();
   for (const OutputAudit& output : from.outputs) {
-    entry["outputs"].push_back(output_json(output, from.tolerance));
+    entry["outputs"].push_back(output_json(output));
   }
   entry["worst"] = ordered_json::array();
   for (const WorstElement& worst : tally.worst) entry["worst"].push_back(worst_json(worst));
