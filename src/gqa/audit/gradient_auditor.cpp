@@ -9,6 +9,7 @@
 
 #include "gqa/audit/audited_element.hpp"
 #include "gqa/audit/gradient_bounds.hpp"
+#include "gqa/audit/gradient_element.hpp"
 #include "gqa/audit/interval_decision.hpp"
 
 namespace gqa {
@@ -132,34 +133,12 @@ class HistoryAuditor {
     return open;
   }
 
-  // An element in binary64, if that tells enough of it.
-  struct Element {
-    std::array<std::int64_t, 4> at{};
-    std::size_t r = 0, c = 0;
-    double value = 0;
-    double centre = 0;
-    double radius = 0;
-    Interval magnitude;
-    Interval ulp;
-    Interval error;
-  };
-  std::optional<Element> element(GradientKind kind, const GradientPart& part, const UlpTable& ulps,
-                                 std::int64_t row, std::int64_t column) const {
-    Element e;
-    e.at = index(kind, row, column);
-    e.r = reference_row(kind, row);
-    e.c = static_cast<std::size_t>(column);
-    e.value = output(kind, e.at);
-    e.centre = part.value(e.r, e.c);
-    e.radius = part.radius(e.r, e.c);
-    if (!std::isfinite(e.value) || !std::isfinite(e.centre) || !std::isfinite(e.radius)) {
-      return std::nullopt;
-    }
-    e.magnitude = magnitude_interval(e.centre, e.radius);
-    e.ulp = ulps.ulps(e.magnitude);
-    if (e.ulp.upper > 2 * e.ulp.lower) return std::nullopt;
-    e.error = error_interval(e.value, e.centre, e.radius);
-    return e;
+  std::optional<GradientElement> element(GradientKind kind, const GradientPart& part,
+                                         const UlpTable& ulps, std::int64_t row,
+                                         std::int64_t column) const {
+    const auto at = index(kind, row, column);
+    return gradient_element(part, ulps, reference_row(kind, row), static_cast<std::size_t>(column),
+                            at, output(kind, at));
   }
 
   bool decide(GradientKind kind, const GradientPart& part, const UlpTable& ulps, std::int64_t row,
@@ -179,7 +158,8 @@ class HistoryAuditor {
   }
 
   // At most the smaller of both bounds of the model.
-  double surely_allowed(GradientKind kind, const GradientPart& part, const Element& e) const {
+  double surely_allowed(GradientKind kind, const GradientPart& part,
+                        const GradientElement& e) const {
     const FloatFormat& format = recorded(kind).format();
     return rounded_down(part.surely_moved(e.r, e.c, model_->lambda) +
                         std::max(model_->output_roundoff(format) * e.magnitude.lower,
@@ -220,31 +200,15 @@ class HistoryAuditor {
         const auto e = element(kind, part, ulps, at, column);
         if (!e) return false;
         const ElementDecision decision =
-            decide_by(bounds.element(kind, e->r, e->c, e->radius, e->magnitude), e->error);
+            gqa::decide(bounds.element(kind, e->r, e->c, e->radius, e->magnitude), e->error,
+                        accept_worst_case_);
         if (decision.within.is_decided()) record(kind, *e, decision);
         return decision.within.is_decided();
       });
     }
   }
 
-  // As decide() of verdict.hpp.
-  ElementDecision decide_by(const GradientBounds::Element& bounds, const Interval& error) const {
-    if (!bounds.is_known) return {};
-    const Uncertain likely = within(error, bounds.likely);
-    if (likely.certainly()) return {likely, FailureStrength::none};
-    const Uncertain possible = bounds.is_bounded ? within(error, bounds.worst) : Uncertain::yes();
-    if (accept_worst_case_) {
-      const bool proved = likely.certainly_not() && possible.certainly_not();
-      if (proved) return {likely, FailureStrength::proved};
-      return possible.certainly() && bounds.is_bounded ? ElementDecision{possible, {}}
-                                                       : ElementDecision{};
-    }
-    if (!likely.is_decided() || !possible.is_decided()) return {};
-    return {likely,
-            possible.certainly_not() ? FailureStrength::proved : FailureStrength::statistical};
-  }
-
-  void record(GradientKind kind, const Element& e, const ElementDecision& decision) {
+  void record(GradientKind kind, const GradientElement& e, const ElementDecision& decision) {
     AuditTally& tally = *result_[place_of(kind)];
     ++tally.elements;
     ++tally.decided_by_filter;

@@ -4,67 +4,9 @@
 
 #include <cmath>
 
-#include "gqa/num/arithmetic.hpp"
+#include "gqa/audit/gradient_enclosure_sums.hpp"
 
 namespace gqa {
-
-// One row's forward pass.
-struct GradientEnclosure::Row {
-  std::vector<std::size_t> visible;
-  EnclosureReader::Row result;
-  Ball lse;
-  Ball delta;
-};
-
-struct GradientEnclosure::Model {
-  const PrecisionModel& precision;
-  GradientRoundings roundings;
-  GradientCopies copies;
-};
-
-// Sums of derivatives (or weights) times operands; with a model also those of factors.
-struct GradientEnclosure::Sums {
-  std::vector<Ball> columns;
-  std::vector<GradientFactors<Ball>> factors;
-  GradientFactorCounts counts{0, 0, 0};
-  bool is_bounded = true;
-  std::int64_t terms = 0;
-  std::vector<Ball> head;          // one query head's part of `columns`
-  std::vector<Ball> head_squares;  // of what is stored of them
-  std::optional<RowSums> of_row;   // of a query
-
-  explicit Sums(std::int64_t width) : columns(static_cast<std::size_t>(width)) {}
-  void add(const Ball& factor, std::span<const Ball> row) {
-    for (std::size_t c = 0; c < columns.size(); ++c) columns[c] += factor * row[c];
-  }
-  void start(const GradientFactorCounts& all) {
-    counts = all;
-    factors.resize(columns.size());
-    head.resize(columns.size());
-    head_squares.resize(columns.size());
-  }
-  void add(const GradientFactors<Ball>& by, std::span<const Ball> row) {
-    for (std::size_t c = 0; c < factors.size(); ++c) {
-      GradientFactors<Ball>& to = factors[c];
-      const Ball square_of = square(row[c]);
-      const Ball magnitude = abs(row[c]);
-      for (std::size_t i = 0; i < counts.squares; ++i) to.squares[i] += by.squares[i] * square_of;
-      for (std::size_t i = 0; i < counts.plain; ++i) to.plain[i] += by.plain[i] * row[c];
-      for (std::size_t i = 0; i < counts.magnitudes; ++i) {
-        to.magnitudes[i] += by.magnitudes[i] * magnitude;
-      }
-    }
-    ++terms;
-  }
-  // What one head has added since the last call was stored.
-  void finish_head(const Ball& scale, double roundoff, double underflow) {
-    for (std::size_t c = 0; c < head.size(); ++c) {
-      const Ball part = Ball(roundoff) * abs(scale * (columns[c] - head[c]));
-      head_squares[c] += square(max(part, Ball(underflow)));
-      head[c] = columns[c];
-    }
-  }
-};
 
 namespace {
 
@@ -129,57 +71,6 @@ GradientEnclosure::RowSums GradientEnclosure::sums_of(std::size_t r) const {
   sums.delta = row->delta;
   if (model_ != nullptr) bound_row(r, *row, sums);
   return sums;
-}
-
-// What the row's weights share.
-void GradientEnclosure::bound_row(std::size_t r, const Row& row, RowSums& sums) const {
-  const GradientRoundings& roundings = model_->roundings;
-  const auto sink = gradient_.problem.sink_of(head_of(r));
-  const std::int64_t terms = static_cast<std::int64_t>(row.visible.size()) + (sink ? 1 : 0);
-  const Ball scale = gradient_.problem.scale_ball();
-  GradientRowGiven<Ball> given;
-  given.lse = row.lse;
-  given.delta = row.delta;
-  given.maximum = sink ? Ball(*sink) : row.result.scores[row.visible.front()];
-  for (const std::size_t j : row.visible) given.maximum = max(given.maximum, row.result.scores[j]);
-  given.query4 = square(scale) * Ball(facts_.query4[r]);
-  given.grad4 = facts_.grad4[r];
-  given.copies = model_->copies.query[r];
-  given.visible = static_cast<double>(terms);
-  for (std::size_t c = 0; c < row.result.output.size(); ++c) {
-    given.output.add(roundings, grad(r)[c], row.result.output[c]);
-  }
-  sums.likely.start(roundings, given);
-  for (const std::size_t j : row.visible) {
-    const GradientPair<Ball> one = pair(r, j, row.result.weights[j]);
-    sums.likely.add(roundings, one, gradient_pair_errors(roundings, given, one),
-                    facts_.value_norms[j]);
-  }
-  if (sink) sums.likely.add_sink(roundings, Ball(*sink));
-  sums.likely.finish(roundings);
-  sums.worst =
-      gradient_row_worst(model_->precision, gradient_,
-                         gradient_row_size<Ball>(gradient_, facts_, r, terms, row.lse, scale));
-  sums.worst.finish(sums.likely.magnitudes, Ball(facts_.grad_norm[r]) * sums.likely.value_norms,
-                    given.output.magnitudes);
-}
-
-GradientPair<Ball> GradientEnclosure::pair(std::size_t r, std::size_t j, const Ball& weight) const {
-  const std::span<const Ball> key = reader_.key_balls(j);
-  const std::span<const Ball> value = reader_.value_balls(j);
-  GradientPair<Ball> pair;
-  pair.weight = weight;
-  pair.raw = dot(query(r).data(), key.data(), key.size()) * gradient_.problem.scale_ball();
-  pair.capped = BallNumbers::softcapped(pair.raw, Ball(gradient_.problem.contract.softcap));
-  pair.score = pair.capped;
-  if (gradient_.problem.has_bias()) {
-    pair.score += Ball(*reader_.exact_bias(head_of(r), query_of(r), j));
-  }
-  pair.product = dot(grad(r).data(), value.data(), value.size());
-  pair.key4 = facts_.key4[j];
-  pair.value4 = facts_.value4[j];
-  pair.copies = model_->copies.key[j];
-  return pair;
 }
 
 // Made outside the lock: two threads may make the same one, which is harmless.
@@ -289,23 +180,6 @@ void GradientEnclosure::add_key_term(std::size_t r, std::size_t j, const RowSums
   value.add(value_factors(term), grad(r));
 }
 
-Ball GradientEnclosure::scale_of(GradientKind kind) const {
-  const bool none = kind == GradientKind::value || gradient_.rule.scale_missing;
-  return none ? Ball(1) : gradient_.problem.scale_ball();
-}
-
-GradientFinish GradientEnclosure::recording(GradientKind kind) const {
-  const FloatFormat* format = formats_.of(kind);
-  if (format == nullptr) return {};
-  return {0, static_cast<double>(facts_.heads.size()), model_->precision.output_roundoff(*format),
-          model_->precision.output_underflow(*format)};
-}
-
-void GradientEnclosure::finish_head(GradientKind kind, Sums& sums) const {
-  const GradientFinish finish = recording(kind);
-  sums.finish_head(scale_of(kind), finish.roundoff, finish.underflow);
-}
-
 // The scale, the rule's factor, and what the model makes of it.
 std::vector<Enclosed> GradientEnclosure::finish(GradientKind kind, const Sums& sums) const {
   const Ball scale = scale_of(kind);
@@ -319,44 +193,6 @@ std::vector<Enclosed> GradientEnclosure::finish(GradientKind kind, const Sums& s
         sums.terms == 0 ? nothing_to_round(kind) : bounds_of(kind, sums, c, value, abs(factor));
   }
   return result;
-}
-
-// A sum without terms is stored, and that is all.
-RoundingBounds GradientEnclosure::nothing_to_round(GradientKind kind) const {
-  const Ball underflow(recording(kind).underflow);
-  return {underflow, underflow};
-}
-
-RoundingBounds GradientEnclosure::bounds_of(GradientKind kind, const Sums& sums, std::size_t c,
-                                            const Ball& value, const Ball& factor) const {
-  const GradientRoundings& roundings = model_->roundings;
-  const Ball scale = scale_of(kind);
-  const GradientFactors<Ball>& factors = sums.factors[c];
-  const GradientTiny tiny = gradient_tiny(model_->precision, gradient_, facts_, kind);
-  GradientFinish recorded = recording(kind);
-  recorded.terms = static_cast<double>(sums.terms);
-  const Magnitudes* magnitudes = &facts_.key;
-  Ball moved;
-  Ball likely;
-  if (kind == GradientKind::query) {
-    likely = likely_query(roundings, sums.of_row->likely, scale, factors, value);
-    moved = factors.magnitudes[2] + sums.of_row->worst.query_common() * factors.magnitudes[1];
-  } else if (kind == GradientKind::key) {
-    magnitudes = &facts_.query;
-    likely = likely_key(roundings, recorded, scale, factors, sums.head_squares[c], value);
-    moved = factors.magnitudes[1];
-  } else {
-    magnitudes = &facts_.grad;
-    likely = likely_value(roundings, recorded, factors, sums.head_squares[c], value);
-    moved = factors.magnitudes[1];
-  }
-  const Ball magnitude = factor * abs(value);
-  moved = factor *
-          (scale * (moved + Ball(tiny.of_column * magnitudes->column[c])) + Ball(tiny.absolute));
-  likely = recorded_likely(Ball(factor * likely), magnitude, recorded);
-  if (!sums.is_bounded) return {likely, Ball(1) / Ball(0)};
-  const Ball worst = recorded_worst(moved, magnitude, recorded.roundoff, recorded.underflow);
-  return {min(likely, worst), worst};
 }
 
 }  // namespace gqa
