@@ -86,8 +86,9 @@ TEST_CASE("gradient likely bound: a replayed rounding is the rounding, but next 
     const double exact = test::rounded(format, y) - y;
     const Replay<double> found = replayed_rounding(y, format.unit_roundoff(), tiny);
     CAPTURE(y);
-    CHECK(std::abs(found.moved) + found.undecided == doctest::Approx(std::abs(exact)));
-    if (found.undecided == 0) CHECK(found.moved == doctest::Approx(exact));
+    const double slack = 1e-12 * std::abs(y);
+    CHECK(std::abs(std::abs(found.moved) + found.undecided - std::abs(exact)) <= slack);
+    if (found.undecided == 0) CHECK(std::abs(found.moved - exact) <= slack);
     const Replay<Ball> ball = replayed_rounding(Ball(y), format.unit_roundoff(), tiny);
     CHECK(ball.moved.contains(Rational(found.moved)));
     CHECK(ball.undecided.contains(Rational(found.undecided)));
@@ -152,8 +153,8 @@ TEST_CASE("gradient likely bound: its formula, written out a second time, gives 
         CAPTURE(name(kind));
         CAPTURE(static_cast<int>(inputs));
         CAPTURE(e);
-        CHECK(moved == doctest::Approx(expected[e]).epsilon(2e-3));
-        if (expected[e] > 0) apart += std::abs(moved / expected[e] - 1) > 1e-8 ? 1 : 0;
+        CHECK(std::abs(moved - expected[e]) <= 1e-6 * expected[e]);
+        if (expected[e] > 0) apart = std::max(apart, std::abs(moved / expected[e] - 1));
         ++compared;
       }
     };
@@ -161,8 +162,7 @@ TEST_CASE("gradient likely bound: its formula, written out a second time, gives 
     compare(GradientKind::key, twin.key);
     compare(GradientKind::value, twin.value);
   }
-  // Ramps next to ties are what the twin does without.
-  CHECK(apart < 0.2 * static_cast<double>(compared));
+  fmt::print("likely bounds of {} elements and of their twins: apart by {:.1e}\n", compared, apart);
   CHECK(compared > 20'000);
 }
 

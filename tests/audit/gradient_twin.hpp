@@ -72,12 +72,21 @@ class GradientTwin {
     for (std::size_t i = 0; i < rows_; ++i) count += seen(i) > j ? 1 : 0;
     return count;
   }
-  // The rounding itself, without a ramp.
+  static Real spacing(Real y, Real u, Real t) {
+    const int exponent = static_cast<int>(std::floor(std::log2(std::abs(y))));
+    return std::max(std::ldexp(2 * u, exponent), 2 * t);
+  }
+  // Of the rounding error of y, the part that changes sign with it; tie() is the other.
   static Real replay(Real y, Real u, Real t) {
     if (y == 0) return 0;
-    const Real spacing =
-        std::max(std::ldexp(2 * u, static_cast<int>(std::floor(std::log2(std::abs(y))))), 2 * t);
-    return std::nearbyint(y / spacing) * spacing - y;
+    const Real error = std::nearbyint(y / spacing(y, u, t)) * spacing(y, u, t) - y;
+    const Real left = 512 - std::abs(error) / spacing(y, u, t) * 1024;
+    return left < 1 ? std::copysign(left * 511 / 1024 * spacing(y, u, t), error) : error;
+  }
+  static Real tie(Real y, Real u, Real t) {
+    if (y == 0) return 0;
+    const Real error = std::nearbyint(y / spacing(y, u, t)) * spacing(y, u, t) - y;
+    return std::abs(error) - std::abs(replay(y, u, t));
   }
   static Real lost(Real x, Real limit, Real edge) {
     const Real ramp = 16 * limit * (edge * 17 / 16 - x) / edge;
@@ -171,6 +180,9 @@ class GradientTwin {
   Real r_p(std::size_t i, std::size_t j) const {
     return coarse() ? replay(at(p_, i, j), m_.weight, m_.storage_underflow) : 0;
   }
+  Real tie_p(std::size_t i, std::size_t j) const {
+    return coarse() ? tie(at(p_, i, j), m_.weight, m_.storage_underflow) : 0;
+  }
   bool coarse() const { return m_.weight > 0x1p-20; }
 
   void row_sums(std::size_t i) {
@@ -247,6 +259,7 @@ class GradientTwin {
       variance += p * p * vst(i, j) * sq(x - kb);
       variance += (r.bins + alike(i, j) * (ck_[j] - 1)) * rp2(i, j) * dev * dev * x * x;
       replayed += r_p(i, j) * dev * x;
+      hard += tie_p(i, j) * std::abs(dev * x);
     }
     const Real result = scale_ * unscaled;
     variance = scale_ * scale_ * variance + (ua2 * n(i) / 9 + r.rho2 + us2) * result * result +
@@ -282,6 +295,7 @@ class GradientTwin {
         v2 += p * p * std::max<Real>(0, vst(i, j) * (1 - 2 * p) + r.products);
         v2 += (1 + alike(i, j) * (cq_[i] - 1)) * rp2(i, j) * dev * dev;
         y3 += r_p(i, j) * dev * x;
+        hard += tie_p(i, j) * std::abs(dev * x);
       }
       variance += v2 * x * x;
       hard += std::abs(x) * (lost_t(i, j) + p * r.lost_d + r.lost * std::abs(t));
@@ -310,6 +324,7 @@ class GradientTwin {
                    ua2 * nk / 6 * p * p);
       hard += std::abs(x) * (lost(p, m_.storage_underflow, 2 * m_.storage_underflow) + p * r.lost);
       replayed += r_p(i, j) * x;
+      hard += tie_p(i, j) * std::abs(x);
       parts[i / static_cast<std::size_t>(o_.queries)] += p * x;
       result += p * x;
     }

@@ -299,6 +299,7 @@ GradientBounds::GradientBounds(const GradientProblem& gradient, const HistoryGra
     moved.width = extent(kind == 2 ? d.value_size : d.key_size);
     moved.likely.assign(wanted[kind].size() * moved.width, 0.0);
     moved.worst = moved.likely;
+    moved.wanted = wanted[kind];
     moved.unbounded.assign(wanted[kind].size(), 0);
     moved.finish = {0, static_cast<double>(found.facts.heads.size()),
                     model.output_roundoff(*format), model.output_underflow(*format)};

@@ -37,7 +37,12 @@ class GradientBounds {
     Interval likely;          ///< the smaller of both bounds
     Interval worst;
   };
-  /// Precondition: the row was wanted and is not open. The exact element is known within `radius`,
+  /// Was the row wanted? It is not open then.
+  bool has(GradientKind kind, std::size_t r) const {
+    const std::vector<char>& wanted = moved_[static_cast<std::size_t>(kind)].wanted;
+    return !wanted.empty() && wanted[r] != 0;
+  }
+  /// Precondition: has(kind, r). The exact element is known within `radius`,
   /// its magnitude is in `magnitude`.
   Element element(GradientKind kind, std::size_t r, std::size_t c, double radius,
                   const Interval& magnitude) const;
@@ -55,6 +60,7 @@ class GradientBounds {
     std::vector<double> likely;
     std::vector<double> worst;
     std::vector<char> unbounded;  // [rows]
+    std::vector<char> wanted;     // [rows]
     GradientFinish finish;        // of recording it
   };
 
