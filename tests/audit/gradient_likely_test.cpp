@@ -19,7 +19,7 @@ using test::Summation;
 
 namespace {
 
-const std::vector<BackwardKernel>& kernels() {
+const std::vector<BackwardKernel>& healthy_kernels() {
   static const std::vector<BackwardKernel> all{{ElementType::bfloat16, false},
                                                {ElementType::binary16, false},
                                                {ElementType::binary32, false},
@@ -28,12 +28,12 @@ const std::vector<BackwardKernel>& kernels() {
   return all;
 }
 
-std::string describe(const BackwardKernel& kernel) {
+std::string words_of(const BackwardKernel& kernel) {
   return fmt::format("{} {}", name(kernel.storage), kernel.eager ? "eager" : "flash");
 }
 
-test::BackwardOperands drawn(test::Random& random, const BackwardKernel& kernel,
-                             BackwardInputs inputs, std::int64_t largest) {
+test::BackwardOperands drawn_backward(test::Random& random, const BackwardKernel& kernel,
+                                      BackwardInputs inputs, std::int64_t largest) {
   const std::int64_t queries = std::min(largest, random.pick<std::int64_t>({1, 7, 16, 33}));
   const bool causal = random.one_in(2);
   std::int64_t keys = std::min(largest, random.pick<std::int64_t>({1, 7, 16, 40}));
@@ -44,8 +44,8 @@ test::BackwardOperands drawn(test::Random& random, const BackwardKernel& kernel,
 }
 
 // Both KV heads of a problem in one recording.
-ProblemTensors two_heads(const BackwardOperands& a, const BackwardOperands& b,
-                         const BackwardResult& ra, const BackwardResult& rb, ElementType type) {
+ProblemTensors two_histories(const BackwardOperands& a, const BackwardOperands& b,
+                             const BackwardResult& ra, const BackwardResult& rb, ElementType type) {
   const auto joined = [&](std::int64_t heads, std::int64_t rows, std::int64_t width,
                           const std::vector<double>& x, const std::vector<double>& y) {
     std::vector<double> all = x;
@@ -63,8 +63,8 @@ ProblemTensors two_heads(const BackwardOperands& a, const BackwardOperands& b,
   return t;
 }
 
-std::array<Verdict, 3> verdicts(const ProblemTensors& tensors, const Contract& contract,
-                                const PrecisionModel& model) {
+std::array<Verdict, 3> gradient_verdicts(const ProblemTensors& tensors, const Contract& contract,
+                                         const PrecisionModel& model) {
   AuditOptions options;
   options.tolerance = ModelTolerance{&model};
   std::array<Verdict, 3> found{};
@@ -116,9 +116,9 @@ TEST_CASE("gradient likely bound: its formula, written out a second time, gives 
   std::int64_t compared = 0;
   for (const std::uint64_t seed : test::seeds(110)) {
     test::Random random(seed);
-    const BackwardKernel& kernel = kernels()[seed % 5];
+    const BackwardKernel& kernel = healthy_kernels()[seed % 5];
     const auto inputs = static_cast<BackwardInputs>(random.integer(0, 10));
-    const BackwardOperands o = drawn(random, kernel, inputs, 16);
+    const BackwardOperands o = drawn_backward(random, kernel, inputs, 16);
     PrecisionModel model = model_of(kernel);
     // Terms that are small under the presets.
     if (random.one_in(3)) model.accumulation = 0x1p-9;
@@ -149,7 +149,7 @@ TEST_CASE("gradient likely bound: its formula, written out a second time, gives 
       for (std::size_t e = 0; e < expected.size(); ++e) {
         const double moved = bounds.likely_moved(kind, e / width, e % width);
         CAPTURE(seed);
-        CAPTURE(describe(kernel));
+        CAPTURE(words_of(kernel));
         CAPTURE(name(kind));
         CAPTURE(static_cast<int>(inputs));
         CAPTURE(e);
@@ -171,19 +171,19 @@ TEST_CASE("gradient likely bound: healthy kernels of all kinds are within, and n
   std::int64_t elements = 0;
   for (const std::uint64_t seed : test::seeds(165)) {
     test::Random random(seed);
-    BackwardKernel kernel = kernels()[seed % 5];
+    BackwardKernel kernel = healthy_kernels()[seed % 5];
     kernel.online = random.one_in(2);
     kernel.sums = random.pick({Summation::sequential, Summation::lanes, Summation::tiles});
     kernel.parts = random.pick({HeadParts::together, HeadParts::stored, HeadParts::running_sum});
     const auto inputs = static_cast<BackwardInputs>(seed / 5 % 11);
-    const BackwardOperands o = drawn(random, kernel, inputs, 40);
+    const BackwardOperands o = drawn_backward(random, kernel, inputs, 40);
     const ProblemTensors tensors =
         test::backward_tensors(o, kernel.storage, BackwardRun(o, kernel).run());
     const PrecisionModel model = model_of(kernel);
     const test::GradientShares shares =
         test::gradient_shares(tensors, test::backward_contract(o), model);
     CAPTURE(seed);
-    CAPTURE(describe(kernel));
+    CAPTURE(words_of(kernel));
     CAPTURE(static_cast<int>(inputs));
     for (const double share : shares.allowed) {
       CHECK(share <= 1);
@@ -191,7 +191,7 @@ TEST_CASE("gradient likely bound: healthy kernels of all kinds are within, and n
     }
     elements += shares.elements;
     if (seed % 5 != 0) continue;
-    for (const Verdict verdict : verdicts(tensors, test::backward_contract(o), model)) {
+    for (const Verdict verdict : gradient_verdicts(tensors, test::backward_contract(o), model)) {
       CHECK(verdict == Verdict::pass);
     }
   }
@@ -200,8 +200,8 @@ TEST_CASE("gradient likely bound: healthy kernels of all kinds are within, and n
 }
 
 TEST_CASE("gradient likely bound: the gross faults of a backward pass are refuted") {
-  for (const BackwardKernel& kernel : kernels()) {
-    CAPTURE(describe(kernel));
+  for (const BackwardKernel& kernel : healthy_kernels()) {
+    CAPTURE(words_of(kernel));
     test::Random random(7);
     const FloatFormat& format = *float_format(kernel.storage);
     const auto draw = [&] {
@@ -217,7 +217,7 @@ TEST_CASE("gradient likely bound: the gross faults of a backward pass are refute
     constexpr Verdict pass = Verdict::pass;
     constexpr Verdict fail = Verdict::fail;
     const auto judged = [&](const BackwardResult& x, const BackwardResult& y) {
-      return verdicts(two_heads(a, b, x, y, kernel.storage), contract, model);
+      return gradient_verdicts(two_histories(a, b, x, y, kernel.storage), contract, model);
     };
     CHECK(judged(ra, rb) == Three{pass, pass, pass});
     // dK and dV of two KV heads exchanged.
@@ -257,8 +257,8 @@ TEST_CASE("gradient likely bound: the gross faults of a backward pass are refute
 
 TEST_CASE("gradient likely bound: the query heads of another KV head's group are refuted") {
   // Tiled instead of consecutive groups, in dK and dV alone: heads 0 and 2 for 0 and 1.
-  for (const BackwardKernel& kernel : kernels()) {
-    CAPTURE(describe(kernel));
+  for (const BackwardKernel& kernel : healthy_kernels()) {
+    CAPTURE(words_of(kernel));
     test::Random random(8);
     const FloatFormat& format = *float_format(kernel.storage);
     const auto draw = [&](std::int64_t heads) {
@@ -279,9 +279,9 @@ TEST_CASE("gradient likely bound: the query heads of another KV head's group are
     const BackwardResult rb = BackwardRun(b, kernel).run();
     const BackwardResult ma = BackwardRun(mixed_a, kernel).run();
     const BackwardResult mb = BackwardRun(mixed_b, kernel).run();
-    CHECK(verdicts(two_heads(a, b, {ra.query, ma.key, ma.value}, {rb.query, mb.key, mb.value},
-                             kernel.storage),
-                   test::backward_contract(a),
-                   model_of(kernel)) == std::array{Verdict::pass, Verdict::fail, Verdict::fail});
+    CHECK(gradient_verdicts(two_histories(a, b, {ra.query, ma.key, ma.value},
+                                          {rb.query, mb.key, mb.value}, kernel.storage),
+                            test::backward_contract(a), model_of(kernel)) ==
+          std::array{Verdict::pass, Verdict::fail, Verdict::fail});
   }
 }
