@@ -133,7 +133,7 @@ Command add_audit(CLI::App& program) {
       "PATH: a .safetensors or .npz file or a directory of .npy files with query, key, value\n"
       "and output (also q, k, v, o); an ONNX backend test; or a directory of many of those.\n"
       "With grad_output (as output) it may hold grad_query, grad_key and grad_value, beside\n"
-      "output or alone: each is audited, by the tolerance or by the model's worst case alone.\n"
+      "output or alone: each is audited like it.\n"
       "The contract comes from the ONNX node or the safetensors metadata key \"attention\",\n"
       "then from --contract, then from the flags.\n"
       "Example: gqaverify audit layer0.safetensors --causal --max-ulp 8\n"

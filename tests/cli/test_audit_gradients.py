@@ -93,14 +93,10 @@ class Gradients(CommandLine):
                 found,
                 [("grad_query", "pass", 48), ("grad_key", "pass", 20), ("grad_value", "pass", 20)],
             )
-            judged = [o.get("judged_by") for o in case["outputs"]]
-            expected = None if flags and flags[0] in ("--atol", "--max-ulp") else "worst-case"
-            self.assertEqual(judged, [expected] * 3)
             self.assertEqual(case["diagnosis"]["status"], "none")
         out = self.run_program("audit", path, status=HOLDS).stdout
         self.assertIn("grad_query: 48 elements", out)
         self.assertIn("grad_value: pass, 20 elements", out)
-        self.assertIn("gradients are judged by the worst case of the model alone", out)
 
     def test_the_page_maps_the_errors_of_every_gradient(self):
         path = self.recording(grad_key=flat(self.dk[0]))

@@ -67,4 +67,12 @@ void multiply(std::size_t m, std::size_t n, std::size_t k, BlasMatrix<const floa
               extent(result.stride));
 }
 
+void multiply_left_transposed(std::size_t m, std::size_t n, std::size_t k,
+                              BlasMatrix<const float> a, BlasMatrix<const float> b,
+                              BlasMatrix<float> result) {
+  cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, extent(m), extent(n), extent(k), 1.0F,
+              a.data, extent(a.stride), b.data, extent(b.stride), 0.0F, result.data,
+              extent(result.stride));
+}
+
 }  // namespace gqa

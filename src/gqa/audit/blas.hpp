@@ -35,8 +35,11 @@ void multiply(std::size_t m, std::size_t n, std::size_t k, BlasMatrix<const doub
 void multiply_left_transposed(std::size_t m, std::size_t n, std::size_t k,
                               BlasMatrix<const double> a, BlasMatrix<const double> b,
                               BlasMatrix<double> result);
-/// multiply in binary32.
+/// The same in binary32.
 void multiply(std::size_t m, std::size_t n, std::size_t k, BlasMatrix<const float> a,
               BlasMatrix<const float> b, BlasMatrix<float> result);
+void multiply_left_transposed(std::size_t m, std::size_t n, std::size_t k,
+                              BlasMatrix<const float> a, BlasMatrix<const float> b,
+                              BlasMatrix<float> result);
 
 }  // namespace gqa

@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <mutex>
 
 #include "gqa/audit/audited_element.hpp"
+#include "gqa/audit/gradient_bounds.hpp"
+#include "gqa/audit/gradient_element.hpp"
+#include "gqa/audit/gradient_model.hpp"
 #include "gqa/audit/interval_decision.hpp"
 
 namespace gqa {
@@ -36,7 +40,9 @@ class HistoryAuditor {
         batch_(batch),
         kv_head_(kv_head) {
     if (const auto* model = std::get_if<ModelTolerance>(&options.tolerance)) {
-      model_ = model->model;
+      backward_ = backward_model(*model->model);
+      model_ = &backward_;
+      accept_worst_case_ = model->accept_worst_case;
     } else {
       stated_.emplace(options.tolerance);
     }
@@ -52,6 +58,7 @@ class HistoryAuditor {
       for (const GradientKind kind : gradient_kinds) {
         if (wants(kind)) open[place_of(kind)] = audit_part(kind);
       }
+      if (model_ != nullptr) decide_by_bounds(open);
     } else {
       own_facts_ = gradient_facts(gradient_, batch_, kv_head_);
       facts_ = &own_facts_;
@@ -105,81 +112,166 @@ class HistoryAuditor {
     return open;
   }
 
+  const GradientPart& part_of(GradientKind kind) const {
+    if (kind == GradientKind::query) return found_->query;
+    return kind == GradientKind::key ? found_->key : found_->value;
+  }
+
   // Rung 1.
   std::vector<OpenRow> audit_part(GradientKind kind) {
-    const GradientPart& part = kind == GradientKind::query
-                                   ? found_->query
-                                   : (kind == GradientKind::key ? found_->key : found_->value);
+    const GradientPart& part = part_of(kind);
     const UlpTable ulps(recorded(kind).format());
     std::vector<OpenRow> open;
     for (std::int64_t row = 0; row < rows(kind); ++row) {
-      const std::size_t r = reference_row(kind, row);
-      if (part.open[r] != 0 || (model_ != nullptr && part.worst_open[r] != 0)) {
+      if (part.open[reference_row(kind, row)] != 0) {
         open.push_back(whole(kind, row));
         continue;
       }
       OpenRow left{static_cast<std::size_t>(row), {}};
+      NullRow nulls;
       for (std::int64_t c = 0; c < width(kind); ++c) {
-        if (!decide(kind, part, ulps, row, c)) left.columns.push_back(c);
+        if (!decide(kind, part, ulps, row, c, nulls)) left.columns.push_back(c);
       }
+      nulls.add_to(result_[place_of(kind)]->nulls);
       if (!left.columns.empty()) open.push_back(std::move(left));
     }
     return open;
   }
 
-  bool decide(GradientKind kind, const GradientPart& part, const UlpTable& ulps, std::int64_t row,
-              std::int64_t column) {
-    const std::size_t r = reference_row(kind, row);
-    const auto c = static_cast<std::size_t>(column);
+  std::optional<GradientElement> element(GradientKind kind, const GradientPart& part,
+                                         const UlpTable& ulps, std::int64_t row,
+                                         std::int64_t column) const {
     const auto at = index(kind, row, column);
-    const double value = output(kind, at);
-    const double radius = part.radius(r, c);
-    if (!std::isfinite(value) || !std::isfinite(part.value(r, c)) || !std::isfinite(radius)) {
-      return false;
+    return gradient_element(part, ulps, reference_row(kind, row), static_cast<std::size_t>(column),
+                            at, output(kind, at));
+  }
+
+  bool decide(GradientKind kind, const GradientPart& part, const UlpTable& ulps, std::int64_t row,
+              std::int64_t column, NullRow& nulls) {
+    const auto e = element(kind, part, ulps, row, column);
+    if (!e) return false;
+    ElementDecision decision;
+    Interval allowed{0, std::numeric_limits<double>::infinity()};
+    if (model_ == nullptr) {
+      allowed = stated_->allowed(e->magnitude, e->ulp);
+      decision = {within(e->error, allowed), FailureStrength::proved};
+      nulls.add(e->magnitude.lower, allowed.upper);
+    } else {
+      allowed.lower = surely_allowed(kind, part, *e);
+      telling_[place_of(kind)].ask(row, e->magnitude.lower, allowed.lower);
+      if (e->error.upper <= allowed.lower) decision.within = Uncertain::yes();
     }
-    const Interval magnitude = magnitude_interval(part.value(r, c), radius);
-    const Interval ulp = ulps.ulps(magnitude);
-    if (ulp.upper > 2 * ulp.lower) return false;
-    const Interval error = error_interval(value, part.value(r, c), radius);
-    if (model_ != nullptr && part.unbounded[r] != 0) {
-      constexpr double infinity = std::numeric_limits<double>::infinity();
-      record(kind, at, value, part.value(r, c), radius, error, ulp, {0, infinity},
-             Uncertain::unknown());
-      return true;
-    }
-    const Interval allowed =
-        model_ != nullptr ? worst(kind, part, r, c, magnitude) : stated_->allowed(magnitude, ulp);
-    const Uncertain answer = within(error, allowed);
-    if (!answer.is_decided()) return false;
-    record(kind, at, value, part.value(r, c), radius, error, ulp, allowed, answer);
+    if (!decision.within.is_decided()) return false;
+    record(kind, *e, decision, allowed);
     return true;
   }
 
-  Interval worst(GradientKind kind, const GradientPart& part, std::size_t r, std::size_t c,
-                 const Interval& magnitude) const {
+  // At most the smaller of both bounds of the model.
+  double surely_allowed(GradientKind kind, const GradientPart& part,
+                        const GradientElement& e) const {
     const FloatFormat& format = recorded(kind).format();
-    const auto [roundoff, underflow] = model_->output_rounding(format);
-    const double moved = part.worst(r, c);
-    return {
-        rounded_down(recorded_worst(moved * (1 - 0x1p-12), magnitude.lower, roundoff, underflow)),
-        rounded_up(recorded_worst(moved * (1 + 0x1p-12), magnitude.upper, roundoff, underflow))};
+    return rounded_down(part.surely_moved(e.r, e.c, model_->lambda) +
+                        std::max(model_->output_rounding(format, true).roundoff * e.magnitude.lower,
+                                 model_->output_rounding(format, true).underflow));
   }
 
-  void record(GradientKind kind, const std::array<std::int64_t, 4>& at, double value, double centre,
-              double radius, const Interval& error, const Interval& ulp, const Interval& allowed,
-              Uncertain answer) {
+  // Between the rungs: both bounds in binary64 of what is left. Enclosures are for the rest.
+  void decide_by_bounds(std::array<std::vector<OpenRow>, 3>& open) {
+    WantedRows wanted;
+    bool any = false;
+    for (const GradientKind kind : gradient_kinds) {
+      const GradientPart& part = part_of(kind);
+      std::vector<char>& rows = wanted[place_of(kind)];
+      const UlpTable ulps(recorded(kind).format());
+      for (const OpenRow& row : open[place_of(kind)]) {
+        const auto at = static_cast<std::int64_t>(row.row);
+        const std::size_t r = reference_row(kind, at);
+        // What binary64 cannot tell apart from zero is for the enclosures at once.
+        const bool helps =
+            part.open[r] == 0 && std::ranges::any_of(row.columns, [&](std::int64_t column) {
+              return element(kind, part, ulps, at, column).has_value();
+            });
+        if (!helps) continue;
+        rows.resize(part.open.size(), 0);
+        rows[r] = 1;
+        any = true;
+      }
+    }
+    for (const GradientKind kind : gradient_kinds) {
+      const TellingRow& telling = telling_[place_of(kind)];
+      if (!telling.row) continue;
+      wanted[place_of(kind)].resize(part_of(kind).open.size(), 0);
+      wanted[place_of(kind)][reference_row(kind, *telling.row)] = 1;
+      any = true;
+    }
+    if (!any) return;
+    const GradientBounds bounds(gradient_, *found_, *model_, recorded_.formats(), wanted);
+    for (const GradientKind kind : gradient_kinds) {
+      if (wanted[place_of(kind)].empty()) continue;
+      refute_nulls(kind, bounds);
+      decide_rows(kind, bounds, open[place_of(kind)]);
+      std::erase_if(open[place_of(kind)], [](const OpenRow& row) { return row.columns.empty(); });
+    }
+  }
+
+  // The null outputs of one row of the history, that in which they are most easily told apart: one
+  // refuted row is enough for a verdict, and a row's upper bounds cost a pass of their own.
+  void refute_nulls(GradientKind kind, const GradientBounds& bounds) {
+    const TellingRow& telling = telling_[place_of(kind)];
+    if (!telling.row) return;
+    const UlpTable ulps(recorded(kind).format());
+    NullRow nulls;
+    for (std::int64_t c = 0; c < width(kind); ++c) {
+      const auto e = element(kind, part_of(kind), ulps, *telling.row, c);
+      if (!e) continue;
+      nulls.add(e->magnitude.lower,
+                allowance(bounds.element(kind, e->r, e->c, e->radius, e->magnitude)).upper);
+    }
+    nulls.add_to(result_[place_of(kind)]->nulls);
+  }
+
+  // Of a model; nothing is known of what is not bounded.
+  Interval allowance(const GradientBounds::Element& known) const {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (!known.is_known) return {0, infinity};
+    if (!accept_worst_case_) return known.likely;
+    return known.is_bounded ? known.worst : Interval{0, infinity};
+  }
+
+  void decide_rows(GradientKind kind, const GradientBounds& bounds, std::vector<OpenRow>& open) {
+    const GradientPart& part = part_of(kind);
+    const UlpTable ulps(recorded(kind).format());
+    for (OpenRow& row : open) {
+      const auto at = static_cast<std::int64_t>(row.row);
+      if (!bounds.has(kind, reference_row(kind, at))) continue;
+      std::erase_if(row.columns, [&](std::int64_t column) {
+        const auto e = element(kind, part, ulps, at, column);
+        if (!e) return false;
+        const GradientBounds::Element known =
+            bounds.element(kind, e->r, e->c, e->radius, e->magnitude);
+        const ElementDecision decision = gqa::decide(known, e->error, accept_worst_case_);
+        if (decision.within.is_decided()) record(kind, *e, decision, allowance(known));
+        return decision.within.is_decided();
+      });
+    }
+  }
+
+  void record(GradientKind kind, const GradientElement& e, const ElementDecision& decision,
+              const Interval& allowed) {
     AuditTally& tally = *result_[place_of(kind)];
     ++tally.elements;
-    ++(answer.is_decided() ? tally.decided_by_filter : tally.undecided);
-    const WorstElement worst =
-        measured_element(at, value, centre, radius, error, in_ulps(error, ulp), allowed, answer);
-    tally.add_errors(worst.absolute_error, worst.ulp_error, std::abs(value - centre) / ulp.upper);
-    tally.error_map.add_error(tally_place(kind, at), at[2], worst.ulp_error.upper);
-    if (answer.certainly_not()) {
-      tally.add_violation(tally_place(kind, at), at[2], at[3]);
-      ++tally.proved_violations;
-    } else if (answer.certainly() && !tally.may_be_worst(worst.share())) {
-      return;
+    ++tally.decided_by_filter;
+    const WorstElement worst = measured_element(e.at, e.value, e.centre, e.radius, e.error,
+                                                in_ulps(e.error, e.ulp), allowed, decision.within);
+    tally.add_errors(worst.absolute_error, worst.ulp_error,
+                     std::abs(e.value - e.centre) / e.ulp.upper);
+    tally.error_map.add_error(tally_place(kind, e.at), e.at[2], worst.ulp_error.upper);
+    if (decision.within.certainly_not()) {
+      tally.add_violation(tally_place(kind, e.at), e.at[2], e.at[3]);
+      if (decision.strength == FailureStrength::proved) ++tally.proved_violations;
+    } else {
+      tally.max_share = std::max(tally.max_share, worst.share());
+      if (!tally.may_be_worst(worst.share())) return;
     }
     tally.add_worst(worst);
   }
@@ -247,6 +339,7 @@ class HistoryAuditor {
                       const Enclose& enclose) const {
     AuditTally& tally = *tallies[place_of(kind)];
     const auto row = static_cast<std::int64_t>(open.row);
+    NullRow nulls;
     for (const std::int64_t column : open.columns) {
       AuditedElement element;
       element.index = index(kind, row, column);
@@ -255,30 +348,42 @@ class HistoryAuditor {
       const auto c = static_cast<std::size_t>(column);
       if (first == nullptr) {
         ++tally.not_finite_references;
-      } else if (model_ != nullptr && !(*first)[c].bounds && std::isfinite(element.output)) {
-        // More bits would not bound it either.
-        element.reference = {(*first)[c].reference.lower_double(),
-                             (*first)[c].reference.upper_double()};
-        element.ball = (*first)[c].reference;
       } else {
         settle(element, (*first)[c],
                {[&] { return enclose(c); },
                 [&] { return reader.exact(kind, reference_row(kind, row), c); }},
                options_);
       }
-      NullRow nulls;
       add_element(tally, element, tally_place(kind, element.index), nulls);
     }
+    // Of other rows rung 1 knew enough.
+    const bool is_whole = !found_ || part_of(kind).open[reference_row(kind, row)] != 0;
+    if (is_whole) nulls.add_to(tally.nulls);
   }
+
+  // The row whose elements are largest beside what they are surely allowed.
+  struct TellingRow {
+    std::optional<std::int64_t> row;
+    double ratio = 0;
+
+    void ask(std::int64_t asked, double magnitude, double allowed) {
+      if (!(magnitude > ratio * allowed) || !(magnitude > 0)) return;
+      row = asked;
+      ratio = allowed > 0 ? magnitude / allowed : std::numeric_limits<double>::infinity();
+    }
+  };
 
   const GradientProblem& gradient_;
   const RecordedGradients& recorded_;
   const AuditOptions& options_;
   const GradientTallies& empty_;
   GradientTallies result_;
+  std::array<TellingRow, 3> telling_;
   std::int64_t batch_;
   std::int64_t kv_head_;
+  PrecisionModel backward_;
   const PrecisionModel* model_ = nullptr;
+  bool accept_worst_case_ = false;
   std::optional<StatedTolerance> stated_;
   std::optional<HistoryGradients> found_;
   GradientFacts own_facts_;

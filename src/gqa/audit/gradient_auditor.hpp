@@ -33,8 +33,8 @@ inline constexpr std::array gradient_kinds{GradientKind::query, GradientKind::ke
 using GradientTallies = std::array<std::optional<AuditTally>, 3>;
 
 /// Audits one batch entry and KV head: the elements of the gradients that `empty` has tallies for.
-/// Under a precision model the worst case alone decides; what a model bounds nothing of stays
-/// undecided.
+/// Under a precision model the smaller of the likely bound and the worst case is what is allowed;
+/// where the worst case is not bounded nothing is proved.
 /// `until_violation`: where rung 1 finds a violation, what it leaves open is left out.
 GradientTallies audit_history(const GradientProblem& gradient, const RecordedGradients& recorded,
                               const AuditOptions& options, const GradientTallies& empty,

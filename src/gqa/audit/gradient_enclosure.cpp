@@ -4,27 +4,9 @@
 
 #include <cmath>
 
+#include "gqa/audit/gradient_enclosure_sums.hpp"
+
 namespace gqa {
-
-// One row's forward pass.
-struct GradientEnclosure::Row {
-  std::vector<std::size_t> visible;
-  EnclosureReader::Row result;
-  Ball lse;
-  Ball delta;
-};
-
-// Sums of derivatives (or weights) times operands, and of w and w |a| with their coefficients.
-struct GradientEnclosure::Sums {
-  std::vector<Ball> columns;
-  Ball moved;
-  bool is_bounded = true;
-
-  explicit Sums(std::int64_t width) : columns(static_cast<std::size_t>(width)) {}
-  void add(const Ball& factor, std::span<const Ball> row) {
-    for (std::size_t c = 0; c < columns.size(); ++c) columns[c] += factor * row[c];
-  }
-};
 
 namespace {
 
@@ -48,7 +30,10 @@ GradientEnclosure::GradientEnclosure(const GradientProblem& gradient, const Grad
                                      const PrecisionModel* model, const GradientFormats& formats)
     : gradient_(gradient),
       facts_(facts),
-      model_(model),
+      model_(model == nullptr
+                 ? nullptr
+                 : std::make_shared<const Model>(Model{*model, gradient_roundings(*model, gradient),
+                                                       gradient_copies(gradient, facts)})),
       formats_(formats),
       reader_(gradient.problem, facts.batch, facts.kv_head),
       query_(read_rows(gradient.problem.query, facts, gradient.queries())),
@@ -84,12 +69,7 @@ GradientEnclosure::RowSums GradientEnclosure::sums_of(std::size_t r) const {
   if (sums.empty) return sums;
   sums.lse = row->lse;
   sums.delta = row->delta;
-  if (model_ == nullptr) return sums;
-  const std::int64_t terms = static_cast<std::int64_t>(row->visible.size()) +
-                             (gradient_.problem.sink_of(head_of(r)) ? 1 : 0);
-  sums.worst = gradient_row_worst(*model_, gradient_,
-                                  gradient_row_size<Ball>(gradient_, facts_, r, terms, row->lse,
-                                                          gradient_.problem.scale_ball()));
+  if (model_ != nullptr) bound_row(r, *row, sums);
   return sums;
 }
 
@@ -144,15 +124,21 @@ std::optional<std::vector<Enclosed>> GradientEnclosure::query_row(std::size_t r)
   const auto row = full_row(r);
   if (!row) return std::nullopt;
   Sums sums(gradient_.problem.dimensions.key_size);
-  GradientRowWorst<Ball> worst;
-  if (model_ != nullptr && !row->visible.empty()) worst = row_sums(r)->worst;
-  sums.is_bounded = row->visible.empty() || worst.is_bounded;
+  const bool bounded = model_ != nullptr && !row->visible.empty();
+  if (bounded) {
+    sums.of_row = *row_sums(r);
+    sums.start(gradient_factor_counts(model_->roundings, GradientKind::query));
+    sums.is_bounded = sums.of_row->worst.is_bounded;
+  }
   for (const std::size_t j : row->visible) {
     const Ball& weight = row->result.weights[j];
-    const Ball product = weight * difference(r, j, row->delta);
-    sums.add(product * slope(r, j), reader_.key_balls(j));
-    sums.moved += Ball(facts_.key.share[j]) *
-                  (worst.query_weight * weight + worst.query_product * abs(product));
+    sums.add(weight * difference(r, j, row->delta) * slope(r, j), reader_.key_balls(j));
+    if (!bounded) continue;
+    const GradientPair<Ball> one = pair(r, j, weight);
+    const auto errors = gradient_pair_errors(model_->roundings, sums.of_row->likely.given, one);
+    sums.add(query_factors(GradientTerm<Ball>{model_->roundings, sums.of_row->likely,
+                                              sums.of_row->worst, one, errors, norms(r, j)}),
+             reader_.key_balls(j));
   }
   return finish(GradientKind::query, sums);
 }
@@ -161,46 +147,50 @@ std::optional<GradientEnclosure::KeyRow> GradientEnclosure::key_row(std::size_t 
   const Dimensions& d = gradient_.problem.dimensions;
   Sums key(d.key_size);
   Sums value(d.value_size);
+  if (model_ != nullptr) {
+    key.start(gradient_factor_counts(model_->roundings, GradientKind::key));
+    value.start(gradient_factor_counts(model_->roundings, GradientKind::value));
+  }
   for (std::size_t r = 0; r < static_cast<std::size_t>(facts_.rows()); ++r) {
-    if (!reads(r, j)) continue;
-    const auto row = row_sums(r);
-    if (!row->finite) return std::nullopt;
-    const Ball weight = exp(score(r, j) - row->lse);
-    const Ball product = weight * difference(r, j, row->delta);
-    key.add(product * slope(r, j), query(r));
-    value.add(weight, grad(r));
-    key.is_bounded = key.is_bounded && row->worst.is_bounded;
-    key.moved += Ball(facts_.query.share[r]) *
-                 (row->worst.key_weight * weight + row->worst.key_product * abs(product));
-    value.moved += Ball(facts_.grad.share[r]) * (row->worst.value_weight * weight);
+    if (reads(r, j)) {
+      const auto row = row_sums(r);
+      if (!row->finite) return std::nullopt;
+      add_key_term(r, j, *row, key, value);
+    }
+    const bool is_last = query_of(r) + 1 == gradient_.queries();
+    if (!is_last || model_ == nullptr) continue;
+    finish_head(GradientKind::key, key);
+    finish_head(GradientKind::value, value);
   }
   value.is_bounded = key.is_bounded;
   return KeyRow{finish(GradientKind::key, key), finish(GradientKind::value, value)};
 }
 
+void GradientEnclosure::add_key_term(std::size_t r, std::size_t j, const RowSums& row, Sums& key,
+                                     Sums& value) const {
+  const Ball weight = exp(score(r, j) - row.lse);
+  key.add(weight * difference(r, j, row.delta) * slope(r, j), query(r));
+  value.add(weight, grad(r));
+  if (model_ == nullptr) return;
+  key.is_bounded = key.is_bounded && row.worst.is_bounded;
+  const GradientPair<Ball> one = pair(r, j, weight);
+  const auto errors = gradient_pair_errors(model_->roundings, row.likely.given, one);
+  const GradientTerm<Ball> term{model_->roundings, row.likely, row.worst, one, errors, norms(r, j)};
+  key.add(key_factors(term), query(r));
+  value.add(value_factors(term), grad(r));
+}
+
 // The scale, the rule's factor, and what the model makes of it.
 std::vector<Enclosed> GradientEnclosure::finish(GradientKind kind, const Sums& sums) const {
-  const bool is_value = kind == GradientKind::value;
-  const bool is_query = kind == GradientKind::query;
-  const Ball scale =
-      is_value || gradient_.rule.scale_missing ? Ball(1) : gradient_.problem.scale_ball();
+  const Ball scale = scale_of(kind);
   const Ball factor(gradient_.factor(static_cast<std::int64_t>(facts_.heads.size())));
-  const FloatFormat* format =
-      is_value ? formats_.value : (is_query ? formats_.query : formats_.key);
-  const Magnitudes& magnitudes = is_value ? facts_.grad : (is_query ? facts_.key : facts_.query);
-  GradientTiny tiny;
-  if (model_ != nullptr) tiny = gradient_tiny(*model_, gradient_, facts_, kind);
   std::vector<Enclosed> result(sums.columns.size());
   for (std::size_t c = 0; c < result.size(); ++c) {
-    result[c].reference = sums.columns[c] * scale * factor;
-    if (model_ == nullptr || !sums.is_bounded || format == nullptr) continue;
-    const Ball moved =
-        Ball(magnitudes.column[c]) * scale * abs(factor) * (sums.moved + Ball(tiny.of_column)) +
-        Ball(tiny.absolute) * abs(factor);
-    const FormatRounding rounding = model_->output_rounding(*format);
-    const Ball worst = recorded_worst(moved, Ball(abs(result[c].reference)), rounding.roundoff,
-                                      rounding.underflow);
-    result[c].bounds = RoundingBounds{worst, worst};
+    const Ball value = sums.columns[c] * scale;
+    result[c].reference = value * factor;
+    if (model_ == nullptr || formats_.of(kind) == nullptr) continue;
+    result[c].bounds =
+        sums.terms == 0 ? nothing_to_round(kind) : bounds_of(kind, sums, c, value, abs(factor));
   }
   return result;
 }

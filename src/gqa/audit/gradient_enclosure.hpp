@@ -9,6 +9,7 @@
 
 #include "gqa/audit/audited_element.hpp"
 #include "gqa/audit/enclosure.hpp"
+#include "gqa/audit/gradient_likely_sums.hpp"
 #include "gqa/audit/gradient_model.hpp"
 
 namespace gqa {
@@ -18,6 +19,11 @@ struct GradientFormats {
   const FloatFormat* query = nullptr;
   const FloatFormat* key = nullptr;
   const FloatFormat* value = nullptr;
+
+  const FloatFormat* of(GradientKind kind) const {
+    if (kind == GradientKind::query) return query;
+    return kind == GradientKind::key ? key : value;
+  }
 };
 
 /// Gradients of one batch entry and KV head, under the problem's rule. Everything may be asked
@@ -28,8 +34,8 @@ class GradientEnclosure {
   GradientEnclosure(const GradientProblem& gradient, const GradientFacts& facts,
                     const PrecisionModel* model, const GradientFormats& formats);
 
-  /// The gradient of one query row [dk]; nullopt if an operand is not finite. A bound is absent
-  /// where the model bounds nothing.
+  /// The gradient of one query row [dk]; nullopt if an operand is not finite. The worst case is not
+  /// finite where the model bounds nothing.
   std::optional<std::vector<Enclosed>> query_row(std::size_t r) const;
   /// Those of one key and its value. Reads every row that sees it once.
   struct KeyRow {
@@ -52,8 +58,11 @@ class GradientEnclosure {
     Ball lse;
     Ball delta;
     GradientRowWorst<Ball> worst;
+    GradientLikelyRow<Ball> likely;
   };
   struct Row;
+  // What a model makes of one history.
+  struct Model;
   // Sums of one element row over its terms.
   struct Sums;
   // Whether a row's weights, and differences g.v - delta, are rational.
@@ -84,12 +93,25 @@ class GradientEnclosure {
 
   std::optional<Row> full_row(std::size_t r) const;
   RowSums sums_of(std::size_t r) const;
+  void bound_row(std::size_t r, const Row& row, RowSums& sums) const;
+  GradientPair<Ball> pair(std::size_t r, std::size_t j, const Ball& weight) const;
+  double norms(std::size_t r, std::size_t j) const {
+    return facts_.grad_norm[r] * facts_.value_norms[j];
+  }
   std::shared_ptr<const RowSums> row_sums(std::size_t r) const;
   Ball capped_score(std::size_t r, std::size_t j) const;
   Ball score(std::size_t r, std::size_t j) const;
   Ball slope(std::size_t r, std::size_t j) const;
   Ball difference(std::size_t r, std::size_t j, const Ball& delta) const;
   std::vector<Enclosed> finish(GradientKind kind, const Sums& sums) const;
+  void add_key_term(std::size_t r, std::size_t j, const RowSums& row, Sums& key, Sums& value) const;
+  Ball scale_of(GradientKind kind) const;
+  GradientFinish recording(GradientKind kind) const;
+  void finish_head(GradientKind kind, Sums& sums) const;
+  RoundingBounds nothing_to_round(GradientKind kind) const;
+  /// `value` is without the rule's factor, whose magnitude is `factor`.
+  RoundingBounds bounds_of(GradientKind kind, const Sums& sums, std::size_t c, const Ball& value,
+                           const Ball& factor) const;
 
   RowExact exact_row(std::size_t r) const;
   std::shared_ptr<const RowExact> row_exact(std::size_t r) const;
@@ -102,7 +124,7 @@ class GradientEnclosure {
 
   const GradientProblem& gradient_;
   const GradientFacts& facts_;
-  const PrecisionModel* model_;
+  std::shared_ptr<const Model> model_;  // null: none
   GradientFormats formats_;
   EnclosureReader reader_;
   Tensor<Ball> query_;  // [1, 1, rows, dk]

@@ -31,6 +31,11 @@ struct GradientFacts {
   std::vector<double> query_norm;   ///< [rows] |q|_2
   std::vector<double> grad_norm;    ///< [rows] |g|_2
   std::vector<char> grad_finite;    ///< [rows]
+  std::vector<double> value_norms;  ///< [keys] |v_j|_2
+  std::vector<double> query4;       ///< [rows] |q|_4^2
+  std::vector<double> grad4;        ///< [rows]
+  std::vector<double> key4;         ///< [keys] |k_j|_4^2
+  std::vector<double> value4;       ///< [keys]
   double key_norm = 0;              ///< largest |k_j|_2 of the seen keys
   double value_norm = 0;            ///< largest |v_j|_2 of the seen keys
   double key_share_sum = 0;         ///< sums of the shares
@@ -44,6 +49,14 @@ struct GradientFacts {
     return static_cast<std::size_t>(member * queries + i);
   }
 };
+
+/// How many rows of an operand are equal to each, bit for bit, itself counted: [rows] of the
+/// group's queries and [keys] of the seen keys.
+struct GradientCopies {
+  std::vector<double> query;
+  std::vector<double> key;
+};
+GradientCopies gradient_copies(const GradientProblem& problem, const GradientFacts& facts);
 
 GradientFacts gradient_facts(const GradientProblem& problem, std::int64_t batch,
                              std::int64_t kv_head);

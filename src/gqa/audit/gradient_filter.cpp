@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "gqa/audit/blas.hpp"
 #include "gqa/audit/filter.hpp"
 #include "gqa/audit/gradient_model.hpp"
+#include "gqa/audit/gradient_sure.hpp"
 #include "gqa/audit/gradient_tile.hpp"
 #include "gqa/num/arithmetic.hpp"
 #include "gqa/num/roundoff.hpp"
@@ -21,9 +23,7 @@ void start_part(GradientPart& part, std::int64_t rows, std::size_t stride, bool 
   part.values.assign(extent(rows) * stride, 0.0);
   part.spread.assign(extent(rows), 0.0);
   part.open.assign(extent(rows), 0);
-  part.worst_open.assign(extent(rows), 0);
-  part.unbounded.assign(extent(rows), 0);
-  if (model) part.worst_moved.assign(extent(rows), 0.0);
+  if (model) part.variances.assign(part.values.size(), 0.0);
 }
 
 // One history on its way through the rung.
@@ -45,7 +45,14 @@ class HistoryRun {
     start_part(result_.query, rows, shape.key_stride, model);
     start_part(result_.key, d.keys, shape.key_stride, model);
     start_part(result_.value, d.keys, shape.value_stride, model);
-    rows_.resize(extent(rows));
+    result_.rows.resize(extent(rows));
+    if (model) {
+      roundings_.emplace(gradient_roundings(*options.model, gradient_));
+      variances_.resize(extent(rows));
+      delta_variances_.resize(extent(rows));
+      sure_.emplace(*roundings_, result_.facts);
+      units_ = units_of(result_.facts);
+    }
     for (const TilePlan& plan : plan_tiles(problem_, filter_)) {
       if (plan.batch == batch && plan.kv_head == kv_head) plans_.push_back(plan);
     }
@@ -63,6 +70,19 @@ class HistoryRun {
   }
 
  private:
+  GradientUnits units_of(const GradientFacts& facts) const {
+    const auto unit = [](double largest) {
+      int exponent = 0;
+      std::frexp(largest, &exponent);
+      return std::ldexp(1.0, -std::clamp(exponent, -500, 500));
+    };
+    if (facts.rows() == 0) return {};
+    const double query = *std::ranges::max_element(facts.query_norm);
+    const double grad = *std::ranges::max_element(facts.grad_norm);
+    return {unit(2 * grad * facts.value_norm), unit(query * constants_.scale), unit(facts.key_norm),
+            unit(grad)};
+  }
+
   GradientFacts plain_facts(std::int64_t batch, std::int64_t kv_head) const {
     GradientFacts facts;
     facts.batch = batch;
@@ -88,13 +108,14 @@ class HistoryRun {
     const FilterRow& found = tile.rows[r];
     const auto member = std::ranges::lower_bound(facts.heads, found.head) - facts.heads.begin();
     const std::size_t at = facts.row(member, found.row, gradient_.queries());
-    GradientRow& row = rows_[at];
+    GradientRow& row = result_.rows[at];
     row.silent = !gradient_.counts(member) || (found.visible == 0 && !found.open);
     if (row.silent) return;
     gradient_.grad_output.read_rows(tile.batch, found.head, found.row, found.row + 1, grad.data(),
                                     grad.size());
     const GradientDelta delta = gradient_delta(tile, r, grad.data());
     row.lse = found.lse;
+    row.maximum = found.maximum;
     row.delta = delta.value;
     if (!options_.radius) return;
     row.terms = found.visible + (problem_.sink_of(found.head) ? 1 : 0);
@@ -104,15 +125,14 @@ class HistoryRun {
                                    facts.grad_norm[at], facts.value_norm);
     row.open = !row.bound.usable || !std::isfinite(row.delta) || !std::isfinite(row.lse);
     if (row.open || options_.model == nullptr) return;
-    row.worst = gradient_row_worst(
+    for (std::size_t c = 0; c < grad.size(); ++c) {
+      row.output.add(*roundings_, grad[c], tile.output(r, static_cast<std::int64_t>(c)));
+    }
+    const GradientRowWorst<double> worst = gradient_row_worst(
         *options_.model, gradient_,
         gradient_row_size<double>(gradient_, facts, at, row.terms, row.lse, constants_.scale));
-    // The computed |a| stands for the exact one in a bound that has a term for it.
-    row.worst_open =
-        row.worst.is_bounded &&
-        !(row.bound.difference * row.worst.query_product <= 0x1p-14 * row.worst.query_weight &&
-          row.bound.difference * row.worst.key_product <= 0x1p-14 * row.worst.key_weight) &&
-        facts.grad_norm[at] > 0;
+    variances_[at] = sure_->factors({at, row.terms, row.lse, row.output}, worst, units_.derivative);
+    delta_variances_[at] = sure_->delta(row.output, worst);
   }
 
   template <class Use>
@@ -123,23 +143,14 @@ class HistoryRun {
     }
   }
 
-  // A row without weights or without a bound leaves its mark on the keys that it sees.
+  // A row without weights leaves its mark on the keys that it sees.
   void open_what_open_rows_see() {
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      const GradientRow& row = rows_[r];
-      const bool bounds_nothing =
-          options_.model != nullptr && !row.silent && !row.open && !row.worst.is_bounded;
-      result_.query.unbounded[r] = bounds_nothing ? 1 : 0;
-      result_.query.open[r] = row.open ? 1 : 0;
-      result_.query.worst_open[r] = row.worst_open ? 1 : 0;
-      if (!row.open && !row.worst_open && !bounds_nothing) continue;
+    for (std::size_t r = 0; r < result_.rows.size(); ++r) {
+      if (!result_.rows[r].open) continue;
+      result_.query.open[r] = 1;
       const auto queries = extent(gradient_.queries());
       for_visible_keys(result_.facts.heads[r / queries], static_cast<std::int64_t>(r % queries),
-                       [&](std::size_t j) {
-                         if (row.open) result_.key.open[j] = 1;
-                         if (row.worst_open) result_.key.worst_open[j] = 1;
-                         if (bounds_nothing) result_.key.unbounded[j] = 1;
-                       });
+                       [&](std::size_t j) { result_.key.open[j] = 1; });
     }
   }
 
@@ -164,7 +175,10 @@ class HistoryRun {
         facts,
         constants_,
         shape,
-        rows_,
+        result_.rows,
+        variances_,
+        delta_variances_,
+        units_,
         shares,
         summation_error(options_.key_block + blocks + 4),
         summation_error(static_cast<std::int64_t>(shape.rows) + tiles + chunks + 4)};
@@ -172,7 +186,7 @@ class HistoryRun {
     const SingleThreadedBlas blas;
     tbb::parallel_for(std::int64_t{0}, chunks, [&](std::int64_t chunk) {
       auto part = std::make_unique<GradientKeyTotals>(shape, keys, options_.model != nullptr);
-      GradientMemory memory(shape);
+      GradientMemory memory(shape, options_.model != nullptr);
       for (std::int64_t t = tiles * chunk / chunks; t < tiles * (chunk + 1) / chunks; ++t) {
         add_gradient_tile(context, plans_[extent(t)], memory, result_.query, *part);
       }
@@ -195,12 +209,10 @@ class HistoryRun {
       place(result_.value.values, totals->value, result_.value.stride);
       place(result_.key.spread, totals->key_spread, 1);
       place(result_.value.spread, totals->value_spread, 1);
-      place(result_.key.worst_moved, totals->key_worst, 1);
-      place(result_.value.worst_moved, totals->value_worst, 1);
+      place(result_.key.variances, totals->key_variances, result_.key.stride);
+      place(result_.value.variances, totals->value_variances, result_.value.stride);
     }
     result_.value.open = result_.key.open;
-    result_.value.worst_open = result_.key.worst_open;
-    result_.value.unbounded = result_.key.unbounded;
     finish_parts();
     return std::move(result_);
   }
@@ -218,14 +230,11 @@ class HistoryRun {
     bound_part(result_.query, result_.facts.key, missing ? 1 : scale, factor);
     bound_part(result_.key, result_.facts.query, missing ? 1 : scale, factor);
     bound_part(result_.value, result_.facts.grad, 1, factor);
-    if (options_.model == nullptr) return;
-    add_worst_tiny(result_.query, GradientKind::query, missing ? 1 : scale, factor);
-    add_worst_tiny(result_.key, GradientKind::key, missing ? 1 : scale, factor);
-    add_worst_tiny(result_.value, GradientKind::value, 1, factor);
   }
 
   static void finish_part(GradientPart& part, double factor) {
     for (double& value : part.values) value *= factor;
+    for (double& variance : part.variances) variance *= square(factor);
   }
 
   // Spreads so far are those of sums of derivatives or weights; what multiplies them is a number
@@ -233,7 +242,7 @@ class HistoryRun {
   void bound_part(GradientPart& part, const Magnitudes& magnitudes, double scale, double factor) {
     const Dimensions& d = problem_.dimensions;
     part.column = magnitudes.column;
-    const double rows = static_cast<double>(rows_.size());
+    const double rows = static_cast<double>(result_.rows.size());
     const double keys = static_cast<double>(d.keys);
     const double terms = rows + keys + 64;
     const double by = scale * std::abs(factor) * (1 + terms * 0x1p-51 + 0x1p-40);
@@ -246,7 +255,6 @@ class HistoryRun {
       const bool usable = std::isfinite(part.spread[r]);
       if (!usable) part.open[r] = 1;
     }
-    for (double& moved : part.worst_moved) moved *= scale * std::abs(factor);
     double column = 0;
     for (const double c : part.column) column = std::max(column, c);
     part.relative = constants_.scale_error + 8 * unit_roundoff64;
@@ -261,19 +269,17 @@ class HistoryRun {
     }
   }
 
-  void add_worst_tiny(GradientPart& part, GradientKind kind, double scale, double factor) const {
-    const GradientTiny tiny = gradient_tiny(*options_.model, gradient_, result_.facts, kind);
-    for (double& moved : part.worst_moved) moved += tiny.of_column * scale * std::abs(factor);
-    part.worst_tiny = tiny.absolute * std::abs(factor);
-  }
-
   const GradientProblem& gradient_;
   const AttentionProblem& problem_;
   const GradientFilterOptions& options_;
   ScoreConstants constants_;
   FilterOptions filter_;
   HistoryGradients result_;
-  std::vector<GradientRow> rows_;
+  std::optional<GradientRoundings> roundings_;  // with a model
+  std::vector<GradientVarianceFactors> variances_;
+  std::vector<double> delta_variances_;
+  std::optional<GradientSureVariances> sure_;
+  GradientUnits units_;
   std::vector<TilePlan> plans_;
 };
 

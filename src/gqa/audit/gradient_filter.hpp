@@ -6,9 +6,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
+#include "gqa/audit/gradient_bound.hpp"
 #include "gqa/audit/gradient_facts.hpp"
+#include "gqa/audit/gradient_likely.hpp"
 #include "gqa/audit/gradient_problem.hpp"
 #include "gqa/audit/rounding_units.hpp"
 
@@ -17,7 +20,7 @@ namespace gqa {
 struct GradientFilterOptions {
   std::int64_t tile_rows = 256;  ///< as FilterOptions
   std::int64_t key_block = 256;
-  /// Also the worst case of this model; null: not.
+  /// Also the variances of this model; null: not.
   const PrecisionModel* model = nullptr;
   /// False: the plain gradients, for comparison. No facts, no sums, no radius.
   bool radius = true;
@@ -25,33 +28,50 @@ struct GradientFilterOptions {
 
 /// One gradient of one history, row by row.
 struct GradientPart {
-  std::size_t stride = 0;           ///< between rows of `values`
-  std::vector<double> values;       ///< [rows, stride]
-  std::vector<double> spread;       ///< [rows]
-  std::vector<double> worst_moved;  ///< [rows], with a model
-  std::vector<char> open;           ///< [rows]: nothing is certified
-  std::vector<char> worst_open;     ///< [rows]: the worst case is not known here
-  std::vector<char> unbounded;      ///< [rows]: the model bounds nothing
-  std::vector<double> column;       ///< [width]: what spread and worst_moved are multiplied by
+  std::size_t stride = 0;      ///< between rows of `values`
+  std::vector<double> values;  ///< [rows, stride]
+  std::vector<double> spread;  ///< [rows]
+  /// [rows, stride], with a model: a part of the variance of what its roundings do; lambda times
+  /// its root is also within the worst case.
+  std::vector<double> variances;
+  std::vector<char> open;      ///< [rows]: nothing is certified
+  std::vector<double> column;  ///< [width]: what spread is multiplied by
   double relative = 0;
   double tiny = 0;
-  double worst_tiny = 0;
 
   double value(std::size_t r, std::size_t c) const { return values[r * stride + c]; }
   /// |value - exact| <= radius, unless the row is open.
   double radius(std::size_t r, std::size_t c) const {
     return (spread[r] * column[c] + relative * std::abs(value(r, c))) * (1 + 0x1p-30) + tiny;
   }
-  /// How far a model moves the element before it is stored, within a factor 1 +- 2^-12.
-  double worst(std::size_t r, std::size_t c) const {
-    return worst_moved[r] * column[c] + worst_tiny;
+  /// The smaller of the likely bound and the worst case is certainly not below that, apart from
+  /// storing the result.
+  double surely_moved(std::size_t r, std::size_t c, double lambda) const {
+    const double variance = variances[r * stride + c];
+    // 10^-3 covers binary32.
+    return variance < std::numeric_limits<double>::infinity()
+               ? lambda * std::sqrt(variance) * (1 - 1e-3)
+               : 0;
   }
+};
+
+/// One row of the group, as the forward pass left it.
+struct GradientRow {
+  bool open = false;    ///< nothing is certified
+  bool silent = false;  ///< empty, or left out by the rule: no weights
+  double lse = 0;
+  double delta = 0;
+  double maximum = 0;      ///< largest score
+  std::int64_t terms = 0;  ///< visible keys, and the sink
+  GradientRowBound bound;
+  GradientOutputSums<double> output;
 };
 
 /// All gradients of one batch entry and KV head. Rows of `query` are (place in the group, query
 /// row); those of `key` and `value` are all keys, past ones too.
 struct HistoryGradients {
   GradientFacts facts;
+  std::vector<GradientRow> rows;  ///< of `query`
   GradientPart query;
   GradientPart key;
   GradientPart value;

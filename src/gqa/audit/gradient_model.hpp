@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gqa/audit/gradient_facts.hpp"
+#include "gqa/audit/gradient_likely.hpp"
 #include "gqa/audit/gradient_worst.hpp"
 
 namespace gqa {
@@ -19,6 +20,7 @@ GradientRowSize<T> gradient_row_size(const GradientProblem& gradient, const Grad
   row.key_size = d.key_size;
   row.value_size = d.value_size;
   row.group_rows = facts.rows();
+  row.group_heads = static_cast<std::int64_t>(facts.heads.size());
   row.has_bias = gradient.problem.has_bias();
   row.scale = scale;
   row.softcap = T(gradient.problem.contract.softcap.get_d());
@@ -30,6 +32,13 @@ GradientRowSize<T> gradient_row_size(const GradientProblem& gradient, const Grad
   if (const auto sink = gradient.problem.sink_of(head)) row.sink = T(*sink);
   return row;
 }
+
+/// What a model of rounded operands makes of a backward pass: every product there is one of rounded
+/// operands, too, as if each sum rounded its terms by that much.
+PrecisionModel backward_model(const PrecisionModel& model);
+
+/// The roundings of a model in that problem.
+GradientRoundings gradient_roundings(const PrecisionModel& model, const GradientProblem& gradient);
 
 /// What underflow adds to the worst case of one gradient before it is stored: `of_column` times the
 /// column's magnitude (Magnitudes), and `absolute`. The same whichever rung asks.

@@ -74,11 +74,6 @@ class Tile {
     row.factors.key_product = (bound.product + context_.depth_of_rows + scaled) * share;
     row.factors.value_weight =
         (bound.weight + context_.depth_of_rows) * context_.facts.grad.share[row.at];
-    const GradientRowWorst<double>& worst = row.facts->worst;
-    if (!worst.is_bounded) return row;
-    row.factors.worst_key_weight = worst.key_weight * share;
-    row.factors.worst_key_product = worst.key_product * share;
-    row.factors.worst_value_weight = worst.value_weight * context_.facts.grad.share[row.at];
     return row;
   }
 
@@ -98,6 +93,12 @@ class Tile {
       context_.gradient.grad_output.read_rows(plan_.batch, row.head, row.i, row.i + 1, grad,
                                               shape.value_stride);
     }
+    if (context_.options.model == nullptr) return;
+    squares_as_single(memory_.query_squares.data(), memory_.filter.query.data(),
+                      context_.units.query, rows_.size() * shape.key_stride);
+    squares_as_single(memory_.grad_squares.data(), memory_.grad.data(), context_.units.grad,
+                      rows_.size() * shape.value_stride);
+    std::fill(memory_.means.begin(), memory_.means.end(), 0.0);
   }
 
   void add_block(std::int64_t begin, std::int64_t end) {
@@ -134,6 +135,50 @@ class Tile {
                     keys * shape.key_stride);
     rescale_and_add(totals_.value.data() + first * shape.value_stride,
                     memory_.value_products.data(), 1.0, keys * shape.value_stride);
+    if (context_.options.model != nullptr) add_variances(begin, keys);
+  }
+
+  // Three products of what variances are made of, and the keys' mean.
+  void add_variances(std::int64_t begin, std::size_t keys) {
+    const FilterShape& shape = context_.shape;
+    const GradientUnits& units = context_.units;
+    const std::size_t rows = rows_.size();
+    const std::size_t dk = extent(problem_.dimensions.key_size);
+    const std::size_t dv = extent(problem_.dimensions.value_size);
+    const double* key = memory_.filter.key.data();
+    squares_as_single(memory_.key_squares.data(), key, units.key, keys * shape.key_stride);
+    for (std::size_t e = 0; e < keys * shape.key_stride; ++e) {
+      memory_.key_values[e] = static_cast<float>(key[e] * units.key);
+    }
+    float* products = memory_.products.data();
+    multiply(rows, dk, keys, {memory_.query_factors.data(), shape.keys},
+             {memory_.key_squares.data(), shape.key_stride}, {products, shape.key_stride});
+    const double derivative = 1 / square(units.derivative);
+    for (std::size_t r = 0; r < rows; ++r) {
+      rescale_and_add(query_.variances.data() + rows_[r].at * query_.stride,
+                      products + r * shape.key_stride, derivative / square(units.key), 1.0,
+                      shape.key_stride);
+    }
+    multiply(rows, dk, keys, {memory_.weights.data(), shape.keys},
+             {memory_.key_values.data(), shape.key_stride}, {products, shape.key_stride});
+    rescale_and_add(memory_.means.data(), products, 1 / units.key, 1.0, rows * shape.key_stride);
+    const std::size_t first = extent(begin - context_.facts.seen.begin);
+    multiply_left_transposed(keys, dk, rows, {memory_.key_factors.data(), shape.keys},
+                             {memory_.query_squares.data(), shape.key_stride},
+                             {products, shape.key_stride});
+    rescale_and_add(totals_.key_variances.data() + first * shape.key_stride, products,
+                    derivative / square(units.query), 1.0, keys * shape.key_stride);
+    multiply_left_transposed(keys, dv, rows, {memory_.value_factors.data(), shape.keys},
+                             {memory_.grad_squares.data(), shape.value_stride},
+                             {products, shape.value_stride});
+    rescale_and_add(totals_.value_variances.data() + first * shape.value_stride, products,
+                    1 / square(units.grad), 1.0, keys * shape.value_stride);
+  }
+
+  GradientVariances variances_of(std::size_t r) {
+    const std::size_t at = r * context_.shape.keys;
+    return {memory_.weights.data() + at, memory_.query_factors.data() + at,
+            memory_.key_factors.data() + at, memory_.value_factors.data() + at};
   }
 
   // Scores -> weights, g.v -> derivatives, of one row.
@@ -148,6 +193,9 @@ class Tile {
     if (keys.empty()) {
       std::fill_n(weights, whole, 0.0);
       std::fill_n(derivatives, whole, 0.0);
+      if (context_.options.model != nullptr) {
+        variance_factors(weights, derivatives, whole, {}, variances_of(r));
+      }
       return;
     }
     std::fill(derivatives + count, derivatives + whole, 0.0);
@@ -172,6 +220,8 @@ class Tile {
     }
     exp_row(weights, whole, row.facts->lse);
     finish_derivatives(row, weights, derivatives, slope, begin, whole);
+    if (context_.options.model == nullptr) return;
+    variance_factors(weights, derivatives, whole, context_.variances[row.at], variances_of(r));
   }
 
   void finish_derivatives(Row& row, const double* weights, double* derivatives, const double* slope,
@@ -181,11 +231,8 @@ class Tile {
       return;
     }
     const std::size_t first = extent(begin - context_.facts.seen.begin);
-    const bool worst = context_.options.model != nullptr;
     const GradientKeySums sums{totals_.key_spread.data() + first,
-                               totals_.value_spread.data() + first,
-                               worst ? totals_.key_worst.data() + first : nullptr,
-                               worst ? totals_.value_worst.data() + first : nullptr};
+                               totals_.value_spread.data() + first};
     const GradientRowSums more =
         score_derivatives(derivatives, weights, slope, row.facts->delta, count,
                           context_.shares.data() + first, row.factors, sums);
@@ -198,9 +245,16 @@ class Tile {
     const GradientRowBound& bound = row.facts->bound;
     query_.spread[row.at] = bound.difference * row.sums.weight +
                             (bound.product + context_.depth_of_keys) * row.sums.product;
-    if (context_.options.model == nullptr || !row.facts->worst.is_bounded) return;
-    query_.worst_moved[row.at] = row.facts->worst.query_weight * row.sums.weight +
-                                 row.facts->worst.query_product * row.sums.product;
+    if (context_.options.model == nullptr) return;
+    // What delta errs by moves the row along its mean key.
+    const double delta_variance = context_.delta_variances[row.at];
+    const auto r = extent(&row - rows_.data());
+    for (std::size_t c = 0; c < context_.shape.key_stride; ++c) {
+      const double mean = memory_.means[r * context_.shape.key_stride + c];
+      // Sums in binary32 of terms whose magnitudes add up to the largest key's.
+      const double sure = std::max(0.0, std::abs(mean) - 0x1p-14 / context_.units.key);
+      query_.variances[row.at * query_.stride + c] += delta_variance * square(sure);
+    }
   }
 
   const GradientContext& context_;
@@ -220,37 +274,6 @@ std::size_t GradientContext::row(std::int64_t head, std::int64_t i) const {
   const auto at = std::ranges::lower_bound(facts.heads, head);
   return facts.row(at - facts.heads.begin(), i, gradient.queries());
 }
-
-GradientKeyTotals::GradientKeyTotals(const FilterShape& shape, std::int64_t keys, bool with_worst)
-    : key(extent(keys) * shape.key_stride), value(extent(keys) * shape.value_stride) {
-  const std::size_t count = extent(keys) + shape.keys;
-  key_spread.assign(count, 0.0);
-  value_spread.assign(count, 0.0);
-  if (!with_worst) return;
-  key_worst.assign(count, 0.0);
-  value_worst.assign(count, 0.0);
-}
-
-void GradientKeyTotals::add(const GradientKeyTotals& other) {
-  const auto add = [](std::vector<double>& to, const std::vector<double>& from) {
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
-  };
-  add(key, other.key);
-  add(value, other.value);
-  add(key_spread, other.key_spread);
-  add(value_spread, other.value_spread);
-  add(key_worst, other.key_worst);
-  add(value_worst, other.value_worst);
-}
-
-GradientMemory::GradientMemory(const FilterShape& shape)
-    : filter(shape, false),
-      grad(shape.rows * shape.value_stride),
-      derivatives(shape.rows * shape.keys),
-      slope(shape.keys),
-      key_products(shape.keys * shape.key_stride),
-      value_products(shape.keys * shape.value_stride),
-      query_products(shape.rows * shape.key_stride) {}
 
 void add_gradient_tile(const GradientContext& context, const TilePlan& plan, GradientMemory& memory,
                        GradientPart& query, GradientKeyTotals& totals) {

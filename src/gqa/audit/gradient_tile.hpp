@@ -8,23 +8,14 @@
 #include "gqa/audit/filter_memory.hpp"
 #include "gqa/audit/filter_operands.hpp"
 #include "gqa/audit/filter_plan.hpp"
-#include "gqa/audit/gradient_bound.hpp"
 #include "gqa/audit/gradient_filter.hpp"
 #include "gqa/audit/gradient_sums.hpp"
-#include "gqa/audit/gradient_worst.hpp"
 
 namespace gqa {
 
-/// One row of the group, as the filter left it.
-struct GradientRow {
-  bool open = false;    ///< nothing is certified
-  bool silent = false;  ///< empty, or left out by the rule: no weights
-  double lse = 0;
-  double delta = 0;
-  std::int64_t terms = 0;
-  GradientRowBound bound;
-  GradientRowWorst<double> worst;
-  bool worst_open = false;
+/// Powers of two that bring a history's operands into binary32, where it takes variances from.
+struct GradientUnits {
+  double derivative = 1, query = 1, key = 1, grad = 1;
 };
 
 /// What all tiles of one history share. Keys are counted from facts.seen.begin.
@@ -35,10 +26,13 @@ struct GradientContext {
   const GradientFacts& facts;
   const ScoreConstants& constants;
   const FilterShape& shape;
-  std::span<const GradientRow> rows;  ///< [member * T + i]
-  std::span<const double> shares;     ///< of the seen keys, padded with zeros by a block
-  double depth_of_keys = 0;           ///< gamma of sums over keys
-  double depth_of_rows = 0;           ///< gamma of sums over rows
+  std::span<const GradientRow> rows;                   ///< [member * T + i]
+  std::span<const GradientVarianceFactors> variances;  ///< of `rows`, with a model
+  std::span<const double> delta_variances;             ///< of `rows`: eta^2, a part of it
+  GradientUnits units;
+  std::span<const double> shares;  ///< of the seen keys, padded with zeros by a block
+  double depth_of_keys = 0;        ///< gamma of sums over keys
+  double depth_of_rows = 0;        ///< gamma of sums over rows
 
   /// Where a query head is in its group.
   std::size_t row(std::int64_t head, std::int64_t i) const;
@@ -46,12 +40,12 @@ struct GradientContext {
 
 /// Sums over the rows so far: what a chunk of tiles adds to the keys' gradients.
 struct GradientKeyTotals {
-  std::vector<double> key;    ///< seen keys x key_stride
-  std::vector<double> value;  ///< seen keys x value_stride
-  /// [seen keys, padded by a block] spreads and worst cases of both.
-  std::vector<double> key_spread, value_spread, key_worst, value_worst;
+  std::vector<double> key;                             ///< seen keys x key_stride
+  std::vector<double> value;                           ///< seen keys x value_stride
+  std::vector<double> key_spread, value_spread;        ///< [seen keys, padded by a block]
+  std::vector<double> key_variances, value_variances;  ///< as key and value, with a model
 
-  GradientKeyTotals(const FilterShape& shape, std::int64_t keys, bool with_worst);
+  GradientKeyTotals(const FilterShape& shape, std::int64_t keys, bool with_variances);
   void add(const GradientKeyTotals& other);
 };
 
@@ -65,7 +59,13 @@ struct GradientMemory {
   std::vector<double> value_products;  ///< keys x value_stride
   std::vector<double> query_products;  ///< rows x key_stride
 
-  explicit GradientMemory(const FilterShape& shape);
+  std::vector<double> means;  ///< rows x key_stride: sum w k
+  /// In binary32, with a model: factors of pairs, squares of operands, products.
+  std::vector<float> weights, query_factors, key_factors, value_factors;
+  std::vector<float> key_values, key_squares, query_squares, grad_squares;
+  std::vector<float> products;
+
+  GradientMemory(const FilterShape& shape, bool with_variances);
 };
 
 /// Adds one tile's rows: their own gradients into `query`, what they add to keys into `totals`.

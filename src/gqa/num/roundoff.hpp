@@ -30,6 +30,12 @@ inline Ball growth(std::int64_t n, double u) {
   return exp(Ball(static_cast<double>(n)) * log(Ball(1) + Ball(u)));
 }
 
+/// At least |ln(1 + d)| for every |d| <= u: n roundings move a logarithm by n times that at most.
+/// Infinite from u = 1/2 on.
+inline double roundoff_logarithm(double u) {
+  return u < 0.5 ? u / (1 - u) * roundoff_safety : std::numeric_limits<double>::infinity();
+}
+
 /// (1 - u)^n: at least the factor of n roundings. Precondition: u < 1.
 inline Ball shrinkage(std::int64_t n, double u) {
   return exp(Ball(static_cast<double>(n)) * log(Ball(1) - Ball(u)));

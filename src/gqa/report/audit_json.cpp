@@ -101,9 +101,6 @@ ordered_json output_json(const OutputAudit& output) {
   json["worst"] = ordered_json::array();
   for (const WorstElement& worst : tally.worst) json["worst"].push_back(worst_json(worst));
   json["where"] = output.result.where;
-  if (is_gradient(output.name) && std::holds_alternative<ModelTolerance>(output.tolerance)) {
-    json["judged_by"] = "worst-case";
-  }
   return json;
 }
 

@@ -16,8 +16,7 @@ std::string describe(const SampledRows& sample);
 /// Is the output of that name audited by rows, so that a sample concerns it?
 bool is_sampled(std::string_view output);
 
-/// Is it grad_query, grad_key or grad_value? Of those every row is audited, and a precision model
-/// judges by its worst case alone.
+/// Is it grad_query, grad_key or grad_value? Of those every row is audited.
 bool is_gradient(std::string_view output);
 
 /// The output whose figures are the case's own. Precondition: entry.result.

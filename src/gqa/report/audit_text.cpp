@@ -92,34 +92,6 @@ std::string sample_line(const AuditCase& entry) {
                      describe(*entry.sample));
 }
 
-// " (tried before: f16-f32)".
-std::string tighter_models(const ModelTolerance& tolerance) {
-  if (tolerance.tighter().empty()) return "";
-  return fmt::format(" (tried before: {})", model_list(tolerance.tighter()));
-}
-
-// The bound of a gradient is a theorem and wide; where it allows anything, nothing is judged.
-std::string gradient_lines(const AuditCase& entry) {
-  const auto* model = std::get_if<ModelTolerance>(&entry.tolerance);
-  if (model == nullptr) return "";
-  bool any = false;
-  std::int64_t open = 0;
-  for (const OutputAudit& output : entry.outputs) {
-    if (!is_gradient(output.name)) continue;
-    any = true;
-    open += output.result.tally.undecided - output.result.tally.not_finite_references;
-  }
-  if (!any) return "";
-  std::string text = "    gradients are judged by the worst case of the model alone\n";
-  if (open > 0) {
-    text += fmt::format(
-        "    {} elements of gradients are open: the worst case of {} bounds nothing there; state a "
-        "tolerance, or the model in which the kernel computes{}\n",
-        open, model->model->name, tighter_models(*model));
-  }
-  return text;
-}
-
 // The share of the allowance first; the others are certified to be the largest of any element each.
 std::string largest_error_line(const AuditTally& tally) {
   std::string share = tally.violations > 0 ? "" : share_text(tally);
@@ -166,7 +138,6 @@ std::string case_text(const AuditCase& entry) {
   text += violations_text(first);
   text += meaning_text(first);
   for (std::size_t i = 1; i < entry.outputs.size(); ++i) text += output_text(entry.outputs[i]);
-  text += gradient_lines(entry);
   if (entry.diagnosis) text += diagnosis_text(*entry.diagnosis, "    ");
   return text;
 }
