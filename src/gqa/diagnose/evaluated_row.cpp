@@ -106,6 +106,7 @@ class RowEvaluator {
     if (spoilt_by_arithmetic(scores, input)) all_nan();
     sum_values(weights);
     result_.visible = keys_.visible;
+    result_.zeros_end = keys_.zeros_end;
     result_.raw_scores = scores.raw;
     result_.scores = scores.final;
     result_.weights = std::move(weights.of_keys);
@@ -163,10 +164,16 @@ class RowEvaluator {
   }
 
   void sum_values(const Weights<T>& weights) {
-    const T factor = behaviour_.output_factor ? number<T>(*behaviour_.output_factor) : T(1);
+    T factor = behaviour_.output_factor ? number<T>(*behaviour_.output_factor) : T(1);
+    if (!behaviour_.head_factors.empty()) {
+      const auto heads = static_cast<std::size_t>(behaviour_.query_heads());
+      const auto head = static_cast<std::size_t>(head_);
+      factor *= T(behaviour_.head_factors[static_cast<std::size_t>(batch_) * heads + head]);
+    }
     if (behaviour_.running_sum == nullptr) add_plainly(weights);
     // A factor or a sink's value after the sum would move it off the format's numbers again.
-    if (!behaviour_.output_factor && !behaviour_.sink_has_value) {
+    if (!behaviour_.output_factor && behaviour_.head_factors.empty() &&
+        !behaviour_.sink_has_value) {
       result_.narrow = behaviour_.running_sum;
     }
     for (std::size_t c = 0; c < result_.output.size(); ++c) {
@@ -179,6 +186,7 @@ class RowEvaluator {
 
   void add_plainly(const Weights<T>& weights) {
     for (std::size_t k = 0; k < keys_.visible.size(); ++k) {
+      if (keys_.reads_zero(k)) continue;
       const OperandRow row =
           behaviour_.value_row(batch_, value_head_, static_cast<std::int64_t>(keys_.visible[k]));
       for (std::size_t c = 0; c < result_.output.size(); ++c) {
@@ -194,6 +202,7 @@ class RowEvaluator {
     double sum = 0;
     double largest = 0;
     for (std::size_t k = 0; k < keys_.visible.size(); ++k) {
+      if (keys_.reads_zero(k)) continue;
       const double term =
           middle(weights.of_keys[k]) * value(static_cast<std::int64_t>(keys_.visible[k]), c);
       if (!std::isfinite(sum + term)) return T(0);

@@ -36,6 +36,21 @@ const FaultKind measured_range{"visibility.other",
                                "another range of keys than the declared one fits",
                                "keys from p + first to p + last", "-", apply_nothing};
 
+const FaultKind moved_diagonal{"causal.diagonal", "the causal diagonal is some keys off",
+                               "j <= p + k instead of j <= p", "-", apply_nothing};
+const FaultKind moved_window_left{"window.left", "the window's left end is some keys off",
+                                  "p - left' <= j instead of p - left <= j", "-", apply_nothing};
+const FaultKind moved_window_right{"window.right", "the window's right end is some keys off",
+                                   "j <= p + right' instead of j <= p + right", "-",
+                                   apply_nothing};
+
+const FaultKind content_zero{"content.zero", "is zero everywhere", "0", "-", apply_nothing};
+const FaultKind content_nan{"content.nan", "is NaN everywhere", "NaN", "-", apply_nothing};
+const FaultKind content_constant{"content.constant", "holds one number everywhere", "c", "-",
+                                 apply_nothing};
+const FaultKind content_factor{"content.factor", "is a multiple of what it should be", "c x", "-",
+                               apply_nothing};
+
 const FaultKind modes_swapped{
     "qk_output.modes_swapped", "modes 1 and 2 of qk_matmul_output are taken for each other",
     "after bias instead of after softcap, or the reverse", "-", apply_nothing};
@@ -63,6 +78,10 @@ std::string Fault::describe() const {
 
 std::string_view family(const FaultKind& kind) {
   return kind.slug.substr(0, kind.slug.find('.'));
+}
+
+bool is_narrow_sum(const FaultKind& kind) {
+  return kind.slug.ends_with("_sum");
 }
 
 std::span<const FaultKind* const> fault_kinds() {

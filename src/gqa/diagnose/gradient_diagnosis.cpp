@@ -72,39 +72,17 @@ Explained explain(const std::vector<Document>& documents, const Contract& contra
   return explained;
 }
 
-Fault fault_of(const GradientRule& rule, const std::vector<std::string_view>& names) {
+Fault fault_of(const GradientRule& rule) {
   Fault fault;
-  fault.measurement = fmt::format("{}", fmt::join(names, ", "));
   if (rule.only_member) {
     fault.kind = &gradient_not_summed;
-    fault.measurement += fmt::format(": query head {} of each group", *rule.only_member);
+    fault.measurement = fmt::format("query head {} of each group", *rule.only_member);
   } else if (rule.averaged) {
     fault.kind = &gradient_averaged;
   } else {
     fault.kind = rule.scale_missing ? &gradient_scale_missing : &gradient_negated;
   }
   return fault;
-}
-
-// One fault for each rule that is needed; kinds that follow one rule share it.
-Explanation join(const std::vector<Explained>& all, const GradientRule& preferred) {
-  Explanation explanation;
-  std::vector<std::pair<GradientRule, std::vector<std::string_view>>> used;
-  for (const Explained& explained : all) {
-    explanation.rows += explained.rows;
-    const auto wanted = std::ranges::find(explained.rules, preferred);
-    const GradientRule& rule = wanted == explained.rules.end() ? explained.rules.front() : *wanted;
-    const auto place =
-        std::ranges::find_if(used, [&](const auto& other) { return other.first == rule; });
-    if (place == used.end()) {
-      used.push_back({rule, {name(explained.kind)}});
-    } else {
-      place->second.push_back(name(explained.kind));
-    }
-  }
-  for (const auto& [rule, names] : used) explanation.faults.push_back(fault_of(rule, names));
-  explanation.certified_rows = explanation.rows;
-  return explanation;
 }
 
 }  // namespace
@@ -124,23 +102,24 @@ Diagnosis diagnose_gradients(const ProblemTensors& tensors, const Contract& cont
     });
     if (wrong) all.push_back(explain(documents, contract, kind, options));
   }
-  if (all.empty()) return diagnosis;
-  for (const Explained& one : all) diagnosis.candidates += one.candidates;
-  diagnosis.status = DiagnosisStatus::unexplained;
-  const bool explained =
-      std::ranges::none_of(all, [](const Explained& one) { return one.rules.empty(); });
-  if (!explained) return diagnosis;
-  diagnosis.status = DiagnosisStatus::named;
-  // An explanation for each rule of the first kind; equal ones cannot come.
-  std::size_t smallest = all.size();
-  for (const GradientRule& rule : all.front().rules) {
-    Explanation explanation = join(all, rule);
-    smallest = std::min(smallest, explanation.faults.size());
-    diagnosis.explanations.push_back(std::move(explanation));
+  for (const Explained& one : all) {
+    diagnosis.candidates += one.candidates;
+    std::vector<Explanation> explanations;
+    for (const GradientRule& rule : one.rules) {
+      Explanation& explanation = explanations.emplace_back();
+      explanation.faults = {fault_of(rule)};
+      explanation.rows = explanation.certified_rows = one.rows;
+      explanation.tensor = name(one.kind);
+      explanation.tolerance = tolerance;
+    }
+    TensorAccount account{std::string(name(one.kind)), status_of(explanations), ""};
+    account.sentence = explanations.empty() ? account.tensor + ": unexplained"
+                                            : explanations.front().sentence();
+    diagnosis.status = std::max(diagnosis.status, account.status);
+    diagnosis.tensors.push_back(std::move(account));
+    diagnosis.explanations.insert(diagnosis.explanations.end(), explanations.begin(),
+                                  explanations.end());
   }
-  std::erase_if(diagnosis.explanations, [smallest](const Explanation& explanation) {
-    return explanation.faults.size() > smallest;
-  });
   return diagnosis;
 }
 

@@ -1,0 +1,130 @@
+#include "gqa/diagnose/measured_number.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numbers>
+#include <numeric>
+
+#include "gqa/num/arithmetic.hpp"
+
+namespace gqa {
+namespace {
+
+// Known to three hundredths, a number is still told from the next power of two or small quotient;
+// for the closer candidates it takes more digits.
+constexpr double simple_precision = 0.03;
+constexpr double special_precision = 0.002;
+
+// "sqrt(64)" is 8: a root is written where it is none.
+bool is_square(std::int64_t n) {
+  const auto root = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(n))));
+  return root * root == n;
+}
+
+std::vector<NamedNumber> quotients() {
+  std::vector<NamedNumber> all;
+  for (int exponent = 0; exponent <= 20; ++exponent) {
+    const auto power = std::int64_t{1} << exponent;
+    all.push_back({static_cast<double>(power), fmt::format("{}", power)});
+    if (exponent > 0) all.push_back({1 / static_cast<double>(power), fmt::format("1/{}", power)});
+  }
+  constexpr std::int64_t largest = 8;
+  for (std::int64_t sum = 2; sum <= 2 * largest; ++sum) {
+    for (std::int64_t q = 1; q < sum && q <= largest; ++q) {
+      const std::int64_t p = sum - q;
+      if (p > largest || std::gcd(p, q) != 1) continue;
+      all.push_back({static_cast<double>(p) / static_cast<double>(q),
+                     q == 1 ? fmt::format("{}", p) : fmt::format("{}/{}", p, q)});
+    }
+  }
+  return all;
+}
+
+std::vector<NamedNumber> special_numbers(std::span<const std::int64_t> sizes) {
+  std::vector<NamedNumber> all{{std::numbers::log2e, "log2 e"}, {std::numbers::ln2, "ln 2"}};
+  for (const std::int64_t n : sizes) {
+    if (n < 2) continue;
+    const auto size = static_cast<double>(n);
+    all.push_back({size, fmt::format("{}", n)});
+    all.push_back({1 / size, fmt::format("1/{}", n)});
+    if (is_square(n)) continue;
+    all.push_back({std::sqrt(size), fmt::format("sqrt({})", n)});
+    all.push_back({1 / std::sqrt(size), fmt::format("1/sqrt({})", n)});
+  }
+  return all;
+}
+
+void add_fitting(const MeasuredNumber& magnitude, const std::vector<NamedNumber>& candidates,
+                 std::vector<NamedNumber>& fitting) {
+  for (const NamedNumber& candidate : candidates) {
+    const bool known = std::ranges::any_of(
+        fitting, [&](const NamedNumber& other) { return other.value == candidate.value; });
+    if (!known && magnitude.allows(candidate.value)) fitting.push_back(candidate);
+  }
+}
+
+}  // namespace
+
+bool MeasuredNumber::allows(double number) const {
+  return std::abs(number - value) <= uncertainty;
+}
+
+std::string known_digits(const MeasuredNumber& number) {
+  constexpr int most = 17;
+  for (int digits = 1; digits < most; ++digits) {
+    const std::string text = fmt::format("{:.{}g}", number.value, digits);
+    if (number.allows(std::strtod(text.c_str(), nullptr))) return text;
+  }
+  return fmt::format("{:.{}g}", number.value, most);
+}
+
+std::vector<NamedNumber> recognised(const MeasuredNumber& number,
+                                    std::span<const std::int64_t> sizes) {
+  const MeasuredNumber magnitude{std::abs(number.value), number.uncertainty};
+  const double precision = magnitude.uncertainty / magnitude.value;
+  std::vector<NamedNumber> fitting;
+  if (precision <= simple_precision) add_fitting(magnitude, quotients(), fitting);
+  if (precision <= special_precision) add_fitting(magnitude, special_numbers(sizes), fitting);
+  if (number.value < 0) {
+    for (NamedNumber& entry : fitting) {
+      entry.value = -entry.value;
+      entry.text = "-" + entry.text;
+    }
+  }
+  return fitting;
+}
+
+std::string describe(const MeasuredNumber& number, std::span<const std::int64_t> sizes) {
+  const auto names = recognised(number, sizes);
+  return names.empty() ? known_digits(number) : names.front().text;
+}
+
+std::string measured_as(const MeasuredNumber& number) {
+  return fmt::format("measured {}, known to {:.1g}", known_digits(number), number.uncertainty);
+}
+
+void FactorFit::add(double reference, double recorded) {
+  pairs_.emplace_back(reference, recorded);
+}
+
+std::optional<MeasuredNumber> FactorFit::factor(double roundoff) const {
+  double products = 0, squares = 0;
+  for (const auto& [reference, recorded] : pairs_) {
+    products += reference * recorded;
+    squares += square(reference);
+  }
+  if (!(squares > 0) || !std::isfinite(products / squares)) return std::nullopt;
+  const double value = products / squares;
+  double spread = 0;
+  for (const auto& [reference, recorded] : pairs_) {
+    spread += square(reference * (recorded - value * reference));
+  }
+  // With one pair nothing is known of its error: that is for who compares to judge.
+  const double error = std::sqrt(spread) / squares;
+  return MeasuredNumber{value, std::max(3 * error, roundoff * std::abs(value))};
+}
+
+}  // namespace gqa
