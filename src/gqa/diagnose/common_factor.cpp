@@ -64,6 +64,7 @@ std::optional<CommonFactors> factors_of(const DiagnosisCase& problem, const Grou
   for (const ReferenceRow& row : rows) {
     FactorFit& fit = fits[group_of(b, grouping, row.place.batch, row.place.head)];
     for (std::size_t c = 0; c < row.right.size(); ++c) fit.add(row.right[c], row.recorded[c]);
+    fit.end_row();
   }
   CommonFactors factors{grouping.per, {}, {}};
   for (const FactorFit& fit : fits) {

@@ -156,7 +156,10 @@ Diagnosis diagnose(std::span<const DiagnosisCase> cases, std::span<const Toleran
     any_wrong = any_wrong || !wrong.back().wrong.empty();
   }
   if (!any_wrong) return cases.size() == 1 ? diagnose_pass(loosest.front()) : diagnosis;
-  if (const auto content = content_of_outputs(cases)) {
+  const auto content = content_of_outputs(cases);
+  // A constant is told, but may come of a rule.
+  const bool is_constant = content && content->kind == &content_constant;
+  if (content && !is_constant) {
     diagnosis.explanations.push_back({{*content}, 0, 0});
     diagnosis.explanations.back().tolerance = diagnosis.tolerance;
   } else {
@@ -172,6 +175,7 @@ Diagnosis diagnose(std::span<const DiagnosisCase> cases, std::span<const Toleran
   diagnosis.status = status_of(diagnosis.explanations);
   if (diagnosis.status == DiagnosisStatus::unexplained) {
     diagnosis.measurements = describe_unexplained(loosest, wrong);
+    if (is_constant) diagnosis.measurements.push_back("the output " + content->sentence);
   } else {
     diagnosis.tolerance = diagnosis.explanations.front().tolerance;
   }

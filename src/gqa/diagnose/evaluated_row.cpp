@@ -50,6 +50,7 @@ class RowEvaluator {
   }
 
   double value(std::int64_t j, std::size_t c) const {
+    if (j < keys_.zeros_end) return 0;
     return behaviour_.value_at(batch_, value_head_, j, static_cast<std::int64_t>(c));
   }
 
@@ -202,7 +203,6 @@ class RowEvaluator {
     double sum = 0;
     double largest = 0;
     for (std::size_t k = 0; k < keys_.visible.size(); ++k) {
-      if (keys_.reads_zero(k)) continue;
       const double term =
           middle(weights.of_keys[k]) * value(static_cast<std::int64_t>(keys_.visible[k]), c);
       if (!std::isfinite(sum + term)) return T(0);
@@ -217,7 +217,11 @@ class RowEvaluator {
   void spoil_by_hidden() {
     if (!behaviour_.overflow.hidden_key && !behaviour_.overflow.hidden_value) return;
     std::size_t next = 0;
-    for (std::int64_t j = keys_.begin; j < keys_.begin + keys_.slots; ++j) {
+    for (std::int64_t j = std::max(keys_.begin, keys_.zeros_end); j < keys_.begin + keys_.slots;
+         ++j) {
+      while (next < keys_.visible.size() && keys_.visible[next] < static_cast<std::size_t>(j)) {
+        ++next;
+      }
       if (next < keys_.visible.size() && keys_.visible[next] == static_cast<std::size_t>(j)) {
         ++next;
         continue;
@@ -252,6 +256,15 @@ template <class T>
 EvaluatedRow<T> evaluate_row(const Behaviour& behaviour, std::int64_t batch, std::int64_t head,
                              std::int64_t row) {
   return RowEvaluator<T>(behaviour, batch, head, row).evaluate();
+}
+
+double log_sum_exp(const EvaluatedRow<double>& row) {
+  double largest = row.sink_score.value_or(-std::numeric_limits<double>::infinity());
+  for (const double score : row.scores) largest = std::max(largest, score);
+  if (std::isinf(largest)) return largest;
+  double sum = row.sink_score ? std::exp(*row.sink_score - largest) : 0;
+  for (const double score : row.scores) sum += std::exp(score - largest);
+  return largest + std::log(sum);
 }
 
 template EvaluatedRow<double> evaluate_row(const Behaviour&, std::int64_t, std::int64_t,

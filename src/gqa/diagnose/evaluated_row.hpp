@@ -41,6 +41,9 @@ template <class T>
 EvaluatedRow<T> evaluate_row(const Behaviour& behaviour, std::int64_t batch, std::int64_t head,
                              std::int64_t row);
 
+/// ln of the sum of exp of the row's scores and of its sink; minus infinity without any.
+double log_sum_exp(const EvaluatedRow<double>& row);
+
 extern template EvaluatedRow<double> evaluate_row(const Behaviour&, std::int64_t, std::int64_t,
                                                   std::int64_t);
 extern template EvaluatedRow<Ball> evaluate_row(const Behaviour&, std::int64_t, std::int64_t,

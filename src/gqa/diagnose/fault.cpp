@@ -69,6 +69,30 @@ const FaultKind gradient_scale_missing{"gradient.scale_missing",
 const FaultKind gradient_negated{"gradient.negated", "the gradient has the other sign",
                                  "-dQ instead of dQ", "-", apply_nothing};
 
+const FaultKind gradient_scale_twice{"gradient.scale_twice",
+                                     "the gradient has the scale of the scores twice",
+                                     "dQ = scale^2 dS K instead of scale dS K", "-", apply_nothing};
+const FaultKind gradient_tiled_groups{
+    "gradient.tiled_groups",
+    "the parts of the query heads are added up over tiled groups (h mod Hkv) instead of "
+    "consecutive ones",
+    "dK[kv] = sum over h mod Hkv = kv instead of floor(h / (Hq / Hkv)) = kv", "-", apply_nothing};
+const FaultKind gradient_heads_exchanged{"gradient.heads_exchanged",
+                                         "the gradients of the KV heads have changed places",
+                                         "dK[kv] = dK of another KV head", "-", apply_nothing};
+const FaultKind gradient_delta_missing{"gradient.delta_missing",
+                                       "delta, the row sums of grad_output times output, is not "
+                                       "subtracted",
+                                       "dS = P dP instead of P (dP - delta)", "-", apply_nothing};
+const FaultKind gradient_delta_other{
+    "gradient.delta",
+    "right but for delta, the row sums of grad_output times output: look at delta, or at a "
+    "gradient of the log-sum-exp that the loss uses as well",
+    "dS = P (dP - delta') with another number for each row", "-", apply_nothing};
+const FaultKind gradient_empty_row_nan{"gradient.empty_row_nan",
+                                       "the gradient of rows without a visible key is NaN",
+                                       "0 / 0 instead of 0", "-", apply_nothing};
+
 std::string Fault::describe() const {
   if (!measurement.empty()) return fmt::format("{} ({})", kind->slug, measurement);
   if (kind->parameters.empty()) return std::string(kind->slug);

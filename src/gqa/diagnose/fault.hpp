@@ -75,6 +75,12 @@ extern const FaultKind gradient_not_summed;     ///< one query head's part of a 
 extern const FaultKind gradient_averaged;       ///< the mean over the group for the sum
 extern const FaultKind gradient_scale_missing;  ///< without the scale of the scores
 extern const FaultKind gradient_negated;        ///< the other sign
+extern const FaultKind gradient_scale_twice;      ///< the scale of the scores once more
+extern const FaultKind gradient_tiled_groups;     ///< parts are added up over other groups
+extern const FaultKind gradient_heads_exchanged;  ///< those of other KV heads
+extern const FaultKind gradient_delta_missing;    ///< dS = P dP instead of P (dP - delta)
+extern const FaultKind gradient_delta_other;      ///< with other row sums delta
+extern const FaultKind gradient_empty_row_nan;    ///< NaN in rows without a key
 
 /// The part of a slug before the dot.
 std::string_view family(const FaultKind& kind);

@@ -103,7 +103,10 @@ std::string describe(const MeasuredNumber& number, std::span<const std::int64_t>
 }
 
 std::string measured_as(const MeasuredNumber& number) {
-  return fmt::format("measured {}, known to {:.1g}", known_digits(number), number.uncertainty);
+  // Rounded up: 0.0151 is known to 0.02.
+  const double step = std::pow(10, std::floor(std::log10(number.uncertainty)));
+  const double known = number.uncertainty > 0 ? std::ceil(number.uncertainty / step) * step : 0;
+  return fmt::format("measured {}, known to {:.1g}", known_digits(number), known);
 }
 
 void FactorFit::add(double reference, double recorded) {
@@ -118,13 +121,37 @@ std::optional<MeasuredNumber> FactorFit::factor(double roundoff) const {
   }
   if (!(squares > 0) || !std::isfinite(products / squares)) return std::nullopt;
   const double value = products / squares;
-  double spread = 0;
-  for (const auto& [reference, recorded] : pairs_) {
-    spread += square(reference * (recorded - value * reference));
+  std::vector<std::vector<double>> residuals(1);
+  for (std::size_t n = 0, row = 0; n < pairs_.size(); ++n) {
+    if (row < row_ends_.size() && n == row_ends_[row]) {
+      residuals.emplace_back();
+      ++row;
+    }
+    const auto& [reference, recorded] = pairs_[n];
+    residuals.back().push_back(reference * (recorded - value * reference));
   }
-  // With one pair nothing is known of its error: that is for who compares to judge.
-  const double error = std::sqrt(spread) / squares;
-  return MeasuredNumber{value, std::max(3 * error, roundoff * std::abs(value))};
+  const double error = four_standard_errors(residuals, squares);
+  return MeasuredNumber{value, std::max(error, roundoff * std::abs(value))};
+}
+
+void FactorFit::end_row() {
+  row_ends_.push_back(pairs_.size());
+}
+
+double four_standard_errors(const std::vector<std::vector<double>>& products, double squares) {
+  double of_elements = 0, of_rows = 0;
+  for (const std::vector<double>& row : products) {
+    double sum = 0;
+    for (const double product : row) {
+      sum += product;
+      of_elements += square(product);
+    }
+    of_rows += square(sum);
+  }
+  const auto rows = static_cast<double>(products.size());
+  // One row says nothing of how rows differ; of few, less than it seems.
+  if (rows > 1) of_rows *= rows / (rows - 1);
+  return 4 * std::sqrt(std::max(of_elements, of_rows)) / squares;
 }
 
 }  // namespace gqa

@@ -11,7 +11,7 @@ namespace gqa {
 
 struct MeasuredNumber {
   double value = 0;
-  double uncertainty = 0;  ///< the number is certain to within that: three standard errors or more
+  double uncertainty = 0;  ///< the number is certain to within that: four standard errors
 
   bool allows(double number) const;
 };
@@ -37,17 +37,25 @@ std::string describe(const MeasuredNumber& number, std::span<const std::int64_t>
 /// "measured 1.99, known to 0.02": what stands beside a name.
 std::string measured_as(const MeasuredNumber& number);
 
-/// Least squares of recorded = x reference over pairs, with three robust standard errors and the
-/// rounding of a constant in a format of unit roundoff `roundoff`.
+/// Least squares of recorded = x reference over pairs, with four standard errors and the rounding
+/// of a constant in a format of unit roundoff `roundoff`. The pairs of one row may err together (a
+/// denominator that is a little off moves them all), so that the rows' sums tell the error, too.
 class FactorFit {
  public:
   void add(double reference, double recorded);
+  /// What is added from here on belongs to another row.
+  void end_row();
   std::int64_t pairs() const { return static_cast<std::int64_t>(pairs_.size()); }
   /// nullopt: no reference is other than zero, or something is not finite.
   std::optional<MeasuredNumber> factor(double roundoff) const;
 
  private:
   std::vector<std::pair<double, double>> pairs_;
+  std::vector<std::size_t> row_ends_;
 };
+
+/// Four standard errors of a least-squares fit over rows of elements, robust: `products` are
+/// derivative times residual, row after row, `squares` the sum of squared derivatives.
+double four_standard_errors(const std::vector<std::vector<double>>& products, double squares);
 
 }  // namespace gqa

@@ -94,7 +94,7 @@ std::vector<double> elements_under(Behaviour behaviour, double scale,
 }
 
 // Least squares from a scale that is nearly right on: Newton's steps with the derivative from
-// neighbouring scales, and three robust standard errors.
+// neighbouring scales, and four robust standard errors.
 MeasuredNumber refined_scale(const Behaviour& behaviour, double scale,
                              const std::vector<RowPlace>& places, double roundoff) {
   constexpr int steps = 4;
@@ -110,17 +110,19 @@ MeasuredNumber refined_scale(const Behaviour& behaviour, double scale,
     const double width = neighbour * scale;
     const std::vector<double> below = elements_under(behaviour, scale - width, places);
     const std::vector<double> above = elements_under(behaviour, scale + width, places);
-    double products = 0, squares = 0, spread = 0;
+    double products = 0, squares = 0;
+    std::vector<std::vector<double>> of_rows;
     for (std::size_t i = 0; i < recorded_elements.size(); ++i) {
       const double slope = (above[i] - below[i]) / (2 * width);
       const double residual = recorded_elements[i] - (above[i] + below[i]) / 2;
       products += slope * residual;
       squares += square(slope);
-      spread += square(slope * residual);
+      if (i % extent(behaviour.value_size()) == 0) of_rows.emplace_back();
+      of_rows.back().push_back(slope * residual);
     }
     if (!(squares > 0) || !std::isfinite(products / squares)) break;
     scale += std::clamp(products / squares, -scale / 2, scale);
-    error = 3 * std::sqrt(spread) / squares;
+    error = four_standard_errors(of_rows, squares);
   }
   return {scale, std::max(error, roundoff * scale)};
 }
@@ -154,16 +156,22 @@ Fault head_map_fault(std::vector<std::int64_t> map) {
           text};
 }
 
+// "2: 16 times the declared": a scale that an implementation has dropped shows as the factor.
 Fault scale_fault(const MeasuredNumber& scale, const Behaviour& declared) {
-  const std::string text = describe(scale, sizes_of(declared));
+  const std::vector<std::int64_t> sizes = sizes_of(declared);
+  const double right = declared.scale.midpoint_double();
+  const MeasuredNumber factor{scale.value / right, scale.uncertainty / right};
+  const std::string text =
+      fmt::format("{}: {} times the declared", describe(scale, sizes), describe(factor, sizes));
   Fault fault{&measured_scale, 0,
               [value = scale.value](Behaviour& behaviour) {
                 behaviour.scale = Ball(value);
                 return Edit::changed;
               },
               text};
-  fault.sentence = fmt::format("the scores are scaled by {} instead of {:.6g} ({})", text,
-                               declared.scale.midpoint_double(), measured_as(scale));
+  fault.sentence =
+      fmt::format("the scores are scaled by {}, {} times the declared {:.6g} ({})",
+                  describe(scale, sizes), describe(factor, sizes), right, measured_as(scale));
   return fault;
 }
 
@@ -220,7 +228,8 @@ std::optional<MeasuredNumber> fitting_scale(const DiagnosisCase& problem,
   for (const double scale : candidates) {
     trial.scale = Ball(scale);
     if (!all_match(problem, trial, places)) continue;
-    measured.uncertainty += std::abs(scale - measured.value);
+    // The name where there is one, with what was measured beside it.
+    measured.uncertainty = std::max(measured.uncertainty, std::abs(scale - measured.value));
     measured.value = scale;
     return measured;
   }

@@ -17,7 +17,7 @@ std::vector<std::vector<std::int64_t>> fitting_heads(const DiagnosisCase& proble
                                                      std::int64_t rows = 8);
 
 /// The scale in [2^-10, 2^10] times the declared one that fits the rows best, if it fits them, with
-/// three standard errors: 1/sqrt(64) or another named number where that fits as well.
+/// four standard errors: 1/sqrt(64) or another named number where that fits as well.
 std::optional<MeasuredNumber> fitting_scale(const DiagnosisCase& problem,
                                             const std::vector<RowPlace>& wrong);
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "gqa/attention/packed.hpp"
+#include "gqa/audit/gradient_rules.hpp"
 #include "gqa/audit/model_choice.hpp"
+#include "gqa/diagnose/backward_search.hpp"
 
 namespace gqa {
 namespace {
@@ -56,6 +58,21 @@ bool all_pass_under(const ProblemTensors& tensors, const Contract& contract,
   return true;
 }
 
+// Zeros, and other gradients, may be within what a wide bound allows: what is only rounding is near
+// the right gradient, in the mean square, compared with its size.
+bool gradients_are_near(const ProblemTensors& tensors, const Contract& contract,
+                        const std::vector<OutputAudit>& outputs, const Tolerance& tolerance) {
+  std::optional<BackwardSearch> search;
+  for (const OutputAudit& output : outputs) {
+    const auto kind = gradient_kind(output.name);
+    if (!kind || output.result.verdict != Verdict::fail) continue;
+    if (tensors.cu_seqlens_q) return false;
+    if (!search) search.emplace(tensors, contract, tolerance);
+    if (!search->is_near_declared(*kind)) return false;
+  }
+  return true;
+}
+
 std::vector<const PrecisionModel*> models_of_recording(const ProblemTensors& tensors,
                                                        const Contract& contract) {
   const PackedDocument first = cut_documents(tensors, contract).front();
@@ -72,7 +89,10 @@ std::optional<Diagnosis> diagnose_rounding(const ProblemTensors& tensors, const 
   const std::vector<RowPlace> places = asked_places(problem, outputs);
   for (const PrecisionModel* model : models_of_recording(tensors, contract)) {
     problem.tolerance = ModelTolerance{model};
-    if (!may_explain(problem, places)) continue;
+    if (!may_explain(problem, places) ||
+        !gradients_are_near(tensors, contract, outputs, problem.tolerance)) {
+      continue;
+    }
     if (!all_pass_under(tensors, contract, problem.tolerance)) continue;
     Diagnosis diagnosis;
     diagnosis.status = DiagnosisStatus::rounding;

@@ -48,16 +48,7 @@ double score_allowance(const DiagnosisCase& problem, const Behaviour& behaviour,
               m.output_underflow(*problem.format));
 }
 
-double natural_lse(const EvaluatedRow<double>& row) {
-  double largest = row.sink_score.value_or(-infinity);
-  for (const double score : row.scores) largest = std::max(largest, score);
-  if (largest == -infinity) return -infinity;
-  double sum = row.sink_score ? std::exp(*row.sink_score - largest) : 0;
-  for (const double score : row.scores) sum += std::exp(score - largest);
-  return largest + std::log(sum);
-}
-
-bool all_match(const std::vector<ComparedElement>& elements) {
+bool all_elements_match(const std::vector<ComparedElement>& elements) {
   return std::ranges::all_of(elements, &ComparedElement::matches);
 }
 
@@ -106,7 +97,7 @@ std::vector<ComparedElement> SideTensor::compared_lse(const DiagnosisCase& probl
     element.recorded = values_[extent((place.batch * behaviour.query_heads() + place.head) *
                                           behaviour.queries() +
                                       place.row)];
-    element.expected = natural_lse(row);
+    element.expected = log_sum_exp(row);
     double variance = 0;
     const std::vector<double> variances = score_variances(behaviour, place, row, own.tolerance);
     for (std::size_t k = 0; k < variances.size(); ++k) {
@@ -192,7 +183,7 @@ Explanation SideTensor::explanation(const DiagnosisCase& problem,
 bool SideTensor::explains(const DiagnosisCase& problem, const std::vector<Fault>& faults,
                           const std::vector<ComparedElement>& declared) const {
   const Behaviour behaviour = edited(problem.declared, faults);
-  if (!all_match(compared(problem, behaviour, qk_mode_, false))) return false;
+  if (!all_elements_match(compared(problem, behaviour, qk_mode_, false))) return false;
   const std::vector<ComparedElement> elements = compared(problem, behaviour, qk_mode_);
   if (elements.size() != declared.size()) return false;
   double residual = 0, change = 0;
@@ -232,27 +223,36 @@ std::optional<Explanation> SideTensor::multiple(
   return explanation(problem, {fault});
 }
 
-std::optional<Explanation> SideTensor::other_mode(const DiagnosisCase& problem) const {
-  if (name_ != "qk_matmul_output" || (qk_mode_ != 1 && qk_mode_ != 2)) return std::nullopt;
-  const auto elements = compared(problem, problem.declared, 3 - qk_mode_, false);
-  if (!all_match(elements)) return std::nullopt;
-  return explanation(problem, {Fault{&modes_swapped, 0}});
+std::vector<Explanation> SideTensor::other_mode(const DiagnosisCase& problem,
+                                                const std::vector<Explanation>& of_output) const {
+  std::vector<Explanation> found;
+  if (name_ != "qk_matmul_output" || (qk_mode_ != 1 && qk_mode_ != 2)) return found;
+  std::vector<std::vector<Fault>> sets{{}};
+  for (const Explanation& one : of_output) sets.push_back(one.faults);
+  for (std::vector<Fault>& faults : sets) {
+    const Behaviour behaviour = edited(problem.declared, faults);
+    if (!all_elements_match(compared(problem, behaviour, 3 - qk_mode_, false))) continue;
+    faults.push_back({&modes_swapped, 0});
+    found.push_back(explanation(problem, std::move(faults)));
+  }
+  return found;
 }
 
 std::vector<Explanation> SideTensor::explain(const DiagnosisCase& problem,
                                              const std::vector<Explanation>& of_output) const {
-  if (const auto content = content_of(*tensor_, name_)) {
+  const auto content = content_of(*tensor_, name_);
+  if (content && content->kind != &content_constant) {
     return {explanation(problem, {*content})};
   }
   std::vector<Explanation> found;
-  if (auto mode = other_mode(problem)) found.push_back(std::move(*mode));
   const std::vector<ComparedElement> declared = compared(problem, problem.declared, qk_mode_);
-  if (all_match(declared)) return found;  // wrong in places that are not compared
+  if (all_elements_match(declared)) return found;  // wrong in places that are not compared
   for (const Explanation& one : of_output) {
     if (explains(problem, one.faults, declared)) {
       found.push_back(explanation(problem, one.faults));
     }
   }
+  if (found.empty()) found = other_mode(problem, of_output);
   if (!found.empty()) return found;
   for (const Fault& fault : all_faults()) {
     const bool known = std::ranges::any_of(

@@ -47,7 +47,8 @@ class SideTensor {
                 const std::vector<ComparedElement>& declared) const;
   std::optional<Explanation> multiple(const DiagnosisCase& problem,
                                       const std::vector<ComparedElement>& declared) const;
-  std::optional<Explanation> other_mode(const DiagnosisCase& problem) const;
+  std::vector<Explanation> other_mode(const DiagnosisCase& problem,
+                                      const std::vector<Explanation>& of_output) const;
   Explanation explanation(const DiagnosisCase& problem, std::vector<Fault> faults) const;
 
   std::string name_;

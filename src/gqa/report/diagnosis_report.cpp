@@ -11,7 +11,10 @@ namespace gqa {
 namespace {
 
 std::string fault_lines(const Fault& fault, const std::string& tensor, const std::string& indent) {
-  const std::string said = Explanation{{fault}, 0, 0, tensor}.sentence();
+  // The line before names the tensor, but where the sentence begins with it.
+  const bool begins_with_name = family(*fault.kind) == "content";
+  const std::string said =
+      Explanation{{fault}, 0, 0, begins_with_name ? tensor : std::string("output")}.sentence();
   std::string text = fmt::format("{}{}: {}\n", indent, fault.describe(), said);
   text += fmt::format("{}    {}\n", indent, fault.kind->formula);
   return text;
