@@ -42,8 +42,8 @@ BackwardPass::BackwardPass(const ProblemTensors& tensors, const Contract& contra
     const auto& tensor = gradients[index(kind)];
     if (!tensor) continue;
     const bool of_queries = kind == GradientKind::query;
-    views_[index(kind)] = view_of(tensor, own.layout, of_queries ? q_heads : kv_heads,
-                                  std::string(name(kind)));
+    views_[index(kind)] =
+        view_of(tensor, own.layout, of_queries ? q_heads : kv_heads, std::string(name(kind)));
     formats_[index(kind)] = float_format(tensor->type);
   }
 }
@@ -72,8 +72,9 @@ BackwardPass::Row BackwardPass::row_of(const BackwardRule& rule, const RowPlace&
   result.keys = row.visible;
   double delta = 0;
   for (std::size_t c = 0; c < output.size(); ++c) {
-    const double term = grad_output_.at(place.batch, place.head, place.row,
-                                        static_cast<std::int64_t>(c)) * output[c];
+    const double term =
+        grad_output_.at(place.batch, place.head, place.row, static_cast<std::int64_t>(c)) *
+        output[c];
     delta += term;
     result.delta_variance += square(m.output * term) / 3;
   }
@@ -89,8 +90,7 @@ BackwardPass::Row BackwardPass::row_of(const BackwardRule& rule, const RowPlace&
         b.value_row(place.batch, head, static_cast<std::int64_t>(row.visible[k]));
     double product = 0;
     for (std::size_t c = 0; c < output.size(); ++c) {
-      product += grad_output_.at(place.batch, place.head, place.row,
-                                 static_cast<std::int64_t>(c)) *
+      product += grad_output_.at(place.batch, place.head, place.row, static_cast<std::int64_t>(c)) *
                  values[static_cast<std::int64_t>(c)];
     }
     const double weight = std::exp(row.scores[k] - normaliser);
@@ -137,11 +137,10 @@ BackwardElements BackwardPass::query_row(const BackwardRule& rule, const RowPlac
     }
     variance += row.delta_variance * square(weighted);
     elements.expected.push_back(scale * sum);
-    elements.recorded.push_back(
-        views_[0] ? views_[0]->at(place.batch, place.head, place.row, d) : nan);
-    elements.allowed.push_back(views_[0] ? allowance(square(scale) * variance, scale * sum,
-                                                     *formats_[0])
-                                         : 0);
+    elements.recorded.push_back(views_[0] ? views_[0]->at(place.batch, place.head, place.row, d)
+                                          : nan);
+    elements.allowed.push_back(
+        views_[0] ? allowance(square(scale) * variance, scale * sum, *formats_[0]) : 0);
   }
   return elements;
 }
@@ -193,10 +192,8 @@ std::array<BackwardElements, 3> BackwardPass::all(const BackwardRule& rule,
       if (has(GradientKind::query)) {
         const BackwardElements own = query_row(rule, place, row);
         BackwardElements& all_rows = queries[extent(h)];
-        all_rows.expected.insert(all_rows.expected.end(), own.expected.begin(),
-                                 own.expected.end());
-        all_rows.recorded.insert(all_rows.recorded.end(), own.recorded.begin(),
-                                 own.recorded.end());
+        all_rows.expected.insert(all_rows.expected.end(), own.expected.begin(), own.expected.end());
+        all_rows.recorded.insert(all_rows.recorded.end(), own.recorded.begin(), own.recorded.end());
         all_rows.allowed.insert(all_rows.allowed.end(), own.allowed.begin(), own.allowed.end());
       }
       for (std::size_t k = 0; k < row.keys.size(); ++k) {
@@ -205,10 +202,9 @@ std::array<BackwardElements, 3> BackwardPass::all(const BackwardRule& rule,
         const double weight = row.weights[k];
         for (std::int64_t d = 0; d < b.key_size(); ++d) {
           const double query = b.query.at(batch, h, i, d);
-          keys[extent(h)].add(extent(j * b.key_size() + d),
-                              scale * row.scores_gradient[k] * query,
-                              square(scale * query) * (row.score_variances[k] +
-                                                       square(weight) * row.delta_variance));
+          keys[extent(h)].add(extent(j * b.key_size() + d), scale * row.scores_gradient[k] * query,
+                              square(scale * query) *
+                                  (row.score_variances[k] + square(weight) * row.delta_variance));
         }
         for (std::int64_t c = 0; c < b.value_size(); ++c) {
           const double term = weight * grad_output_.at(batch, h, i, c);
@@ -243,10 +239,10 @@ std::array<BackwardElements, 3> BackwardPass::all(const BackwardRule& rule,
     BackwardElements& own = result[index(kind)];
     own.expected = std::move(total.sum);
     for (std::int64_t n = 0; n < kv_heads * fresh * width; ++n) {
-      own.recorded.push_back(views_[index(kind)]->at(batch, n / (fresh * width),
-                                                     n / width % fresh, n % width));
-      own.allowed.push_back(allowance(total.variance[extent(n)], own.expected[extent(n)],
-                                      *formats_[index(kind)]));
+      own.recorded.push_back(
+          views_[index(kind)]->at(batch, n / (fresh * width), n / width % fresh, n % width));
+      own.allowed.push_back(
+          allowance(total.variance[extent(n)], own.expected[extent(n)], *formats_[index(kind)]));
     }
   }
   return result;

@@ -184,9 +184,7 @@ std::vector<Fault> BackwardSearch::multiple(GradientKind kind) const {
   const bool is_scale = factor->allows(scale) && kind != GradientKind::value;
   const std::vector<std::int64_t> sizes = sizes_of(pass_.declared());
   const auto names = recognised(*factor, sizes);
-  const double value = is_scale         ? scale
-                       : names.empty()  ? factor->value
-                                        : names.front().value;
+  const double value = is_scale ? scale : names.empty() ? factor->value : names.front().value;
   for (double& expected : elements.expected) expected *= value;
   for (double& allowed : elements.allowed) allowed *= std::abs(value);
   if (!explains(kind, elements)) return {};
@@ -233,8 +231,7 @@ std::vector<Fault> BackwardSearch::first_explaining(GradientKind kind, bool quer
   for (const bool of_contract : {false, true}) {
     std::vector<Fault> found;
     for (const Hypothesis& one : hypotheses(of_contract)) {
-      const bool known =
-          std::ranges::find(found, one.fault.kind, &Fault::kind) != found.end();
+      const bool known = std::ranges::find(found, one.fault.kind, &Fault::kind) != found.end();
       // Keys and values alone may be wrong, where kernels compute them apart from the queries.
       if (known || (query_fails && of_contract && !survives_rows(one.rule))) continue;
       if (!query_fails && of_contract && pass_.work() > most_work_for_all) continue;
@@ -303,9 +300,8 @@ bool BackwardSearch::says_something_under(GradientKind kind, const GradientRule&
   if (rule.only_member) {
     own.sum_head = b.key_head;
     for (std::size_t h = 0; h < own.sum_head.size(); ++h) {
-      const auto before = std::count(b.key_head.begin(),
-                                     b.key_head.begin() + static_cast<std::ptrdiff_t>(h),
-                                     b.key_head[h]);
+      const auto before = std::count(
+          b.key_head.begin(), b.key_head.begin() + static_cast<std::ptrdiff_t>(h), b.key_head[h]);
       if (before != *rule.only_member) own.sum_head[h] = -1;
     }
   }

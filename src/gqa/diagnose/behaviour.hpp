@@ -100,7 +100,7 @@ struct Behaviour {
   std::vector<double> head_factors;   ///< [B * Hq] or empty: and by that of its batch and head
   bool history_is_zero = false;       ///< all keys and values but the newest T read as zeros
   bool softcap_after_mask = false;
-  bool softcap_as_product = false;  ///< x tanh(x) instead of c tanh(x), x = s / c
+  bool softcap_as_product = false;          ///< x tanh(x) instead of c tanh(x), x = s / c
   std::optional<std::vector<Ball>> slopes;  ///< [B * Hq], or [Hq], or [documents * Hq]
 
   // Softmax and output.

@@ -85,9 +85,8 @@ bool all_fit(const DiagnosisCase& problem, const std::vector<double>& of_head,
              const std::vector<ReferenceRow>& rows) {
   Behaviour trial = problem.declared;
   trial.head_factors = of_head;
-  return std::ranges::all_of(rows, [&](const ReferenceRow& row) {
-    return matches_roughly(problem, trial, row.place);
-  });
+  return std::ranges::all_of(
+      rows, [&](const ReferenceRow& row) { return matches_roughly(problem, trial, row.place); });
 }
 
 // The named numbers, where each group has one and they fit.
@@ -119,8 +118,7 @@ std::vector<ReferenceRow> reference_rows(const DiagnosisCase& problem,
     ReferenceRow& entry = rows.emplace_back(ReferenceRow{place, row.output, {}});
     for (std::size_t c = 0; c < row.output.size(); ++c) {
       if (row.is_nan[c] != 0) entry.right[c] = std::numeric_limits<double>::quiet_NaN();
-      entry.recorded.push_back(
-          recorded(problem.declared, place, static_cast<std::int64_t>(c)));
+      entry.recorded.push_back(recorded(problem.declared, place, static_cast<std::int64_t>(c)));
     }
   }
   return rows;
@@ -144,8 +142,8 @@ std::string sentence_of(const CommonFactors& factors, const std::string& text) {
 }  // namespace
 
 std::vector<std::int64_t> sizes_of(const Behaviour& b) {
-  return {b.key_size(), b.value_size(), b.query_heads(), b.key.head_count(), b.group(),
-          b.query_heads() * b.key_size()};
+  return {b.key_size(),       b.value_size(), b.query_heads(),
+          b.key.head_count(), b.group(),      b.query_heads() * b.key_size()};
 }
 
 std::optional<CommonFactors> fitting_output_factors(const DiagnosisCase& problem,

@@ -21,9 +21,7 @@ struct EvaluatedRow {
   std::vector<double> slack;  ///< [dv] or empty: beyond rounding, what the behaviour leaves open
 
   /// Does the k-th visible key, and its value, read as zero?
-  bool reads_zero(std::size_t k) const {
-    return static_cast<std::int64_t>(visible[k]) < zeros_end;
-  }
+  bool reads_zero(std::size_t k) const { return static_cast<std::int64_t>(visible[k]) < zeros_end; }
 
   std::vector<std::size_t> visible;  ///< keys of the softmax; empty: nothing was rounded
   std::int64_t zeros_end = 0;        ///< of those, keys and values below this read as zeros

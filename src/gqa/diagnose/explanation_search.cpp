@@ -56,7 +56,8 @@ bool is_refuted_by(const Explanation& one, const std::vector<double>& own, const
   constexpr double deviations = 6;
   constexpr double far_better = 4;
   if (worse_by(others, own) < deviations) return false;
-  return one.is_of_catalogue() == other.is_of_catalogue() || total(own) > far_better * total(others);
+  return one.is_of_catalogue() == other.is_of_catalogue() ||
+         total(own) > far_better * total(others);
 }
 
 void leave_out_bad_fits(const ToleranceSearch& search, std::vector<Explanation>& explanations) {
@@ -164,8 +165,11 @@ SearchResult search_explanations(std::span<const DiagnosisCase> cases,
   SearchResult result;
   for (const SearchStep& step : steps_up_to(options.largest_set)) {
     for (std::size_t n = 0; n < tolerances.size(); ++n) {
-      if (!searches[n]) searches[n].emplace(under_tolerance(cases, tolerances[n]), measure, options);
+      if (!searches[n])
+        searches[n].emplace(under_tolerance(cases, tolerances[n]), measure, options);
       searches[n]->run(step, result);
+      const bool stated = !std::holds_alternative<ModelTolerance>(tolerances[n]);
+      if (stated && result.said_nothing) return result;
       if (result.explanations.empty()) continue;
       leave_out_bad_fits(*searches[n], result.explanations);
       prefer_named(result.explanations);

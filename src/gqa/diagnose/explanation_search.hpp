@@ -37,6 +37,9 @@ struct SearchOptions {
   std::int64_t largest_enclosed_keys = 20000;
   /// Candidate sets to try at most at one size.
   std::int64_t largest_candidates = 200000;
+  /// Multiplications at most, all sizes together, for one row of each set: some 20 seconds of one
+  /// core. A few hundred sets are tried all the same.
+  std::int64_t largest_work = 500'000'000;
 };
 
 /// What the search found.
@@ -44,6 +47,7 @@ struct SearchResult {
   std::vector<Explanation> explanations;  ///< all of the smallest size; empty: none
   std::int64_t candidates = 0;            ///< sets tried
   bool cut_short = false;                 ///< largest_candidates was reached
+  bool said_nothing = false;  ///< some set fitted every row but refuted nothing (Refutation)
 };
 
 /// Faults measured from the data of the cases, under the tolerance that they have.
@@ -53,7 +57,9 @@ using Measurement = std::function<std::vector<Fault>(std::span<const DiagnosisCa
 /// set with one parameter per fault, and which say something (Refutation). One fault under any of
 /// the `tolerances`, tight to loose, comes before two under a tighter one; sets with a sum of few
 /// bits come last of all, since that is a precision, too. What is measured is tried like the
-/// catalogue. Of several explanations those are left out that fit the data far worse than another.
+/// catalogue. Where a set fits under a stated tolerance and says nothing, the tolerance is as wide
+/// as the outputs, and larger sets are not tried. Of several explanations those are left out that
+/// fit the data far worse than another.
 ///
 /// The tolerances of the cases themselves are not read. The declared contract must be refuted by
 /// some row.

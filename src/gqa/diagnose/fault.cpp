@@ -41,8 +41,7 @@ const FaultKind moved_diagonal{"causal.diagonal", "the causal diagonal is some k
 const FaultKind moved_window_left{"window.left", "the window's left end is some keys off",
                                   "p - left' <= j instead of p - left <= j", "-", apply_nothing};
 const FaultKind moved_window_right{"window.right", "the window's right end is some keys off",
-                                   "j <= p + right' instead of j <= p + right", "-",
-                                   apply_nothing};
+                                   "j <= p + right' instead of j <= p + right", "-", apply_nothing};
 
 const FaultKind content_zero{"content.zero", "is zero everywhere", "0", "-", apply_nothing};
 const FaultKind content_nan{"content.nan", "is NaN everywhere", "NaN", "-", apply_nothing};

@@ -71,10 +71,10 @@ extern const FaultKind content_factor;  ///< of tensors other than `output`
 extern const FaultKind modes_swapped;
 
 /// What gradients may be instead of the right ones; none is an edit of a behaviour.
-extern const FaultKind gradient_not_summed;     ///< one query head's part of a shared head's
-extern const FaultKind gradient_averaged;       ///< the mean over the group for the sum
-extern const FaultKind gradient_scale_missing;  ///< without the scale of the scores
-extern const FaultKind gradient_negated;        ///< the other sign
+extern const FaultKind gradient_not_summed;       ///< one query head's part of a shared head's
+extern const FaultKind gradient_averaged;         ///< the mean over the group for the sum
+extern const FaultKind gradient_scale_missing;    ///< without the scale of the scores
+extern const FaultKind gradient_negated;          ///< the other sign
 extern const FaultKind gradient_scale_twice;      ///< the scale of the scores once more
 extern const FaultKind gradient_tiled_groups;     ///< parts are added up over other groups
 extern const FaultKind gradient_heads_exchanged;  ///< those of other KV heads

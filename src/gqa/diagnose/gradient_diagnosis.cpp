@@ -73,8 +73,8 @@ std::vector<Fault> faults_in(const Document& document, const Contract& contract,
                              const BackwardSearch* search) {
   const AttentionProblem problem = make_problem(document.tensors, contract);
   std::vector<Fault> faults;
-  for (const GradientRule& rule : explaining_rules(problem, document.tensors, kind,
-                                                   *result_of(document, kind), options)) {
+  for (const GradientRule& rule :
+       explaining_rules(problem, document.tensors, kind, *result_of(document, kind), options)) {
     if (search == nullptr || search->says_something_under(kind, rule)) {
       faults.push_back(fault_of(rule));
     }
@@ -172,8 +172,8 @@ Diagnosis diagnose_gradients(const ProblemTensors& tensors, const Contract& cont
       explanation.tolerance = tolerance;
     }
     TensorAccount account{std::string(name(kind)), status_of(explanations), ""};
-    account.sentence = explanations.empty() ? account.tensor + ": unexplained"
-                                            : explanations.front().sentence();
+    account.sentence =
+        explanations.empty() ? account.tensor + ": unexplained" : explanations.front().sentence();
     diagnosis.status = std::max(diagnosis.status, account.status);
     diagnosis.tensors.push_back(std::move(account));
     diagnosis.explanations.insert(diagnosis.explanations.end(), explanations.begin(),

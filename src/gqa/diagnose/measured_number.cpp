@@ -74,9 +74,14 @@ bool MeasuredNumber::allows(double number) const {
 
 std::string known_digits(const MeasuredNumber& number) {
   constexpr int most = 17;
+  constexpr double largest_whole = 1e9;
   for (int digits = 1; digits < most; ++digits) {
     const std::string text = fmt::format("{:.{}g}", number.value, digits);
-    if (number.allows(std::strtod(text.c_str(), nullptr))) return text;
+    const double shorter = std::strtod(text.c_str(), nullptr);
+    if (!number.allows(shorter)) continue;
+    // 1000, not 1e+03.
+    const bool is_whole = std::abs(shorter) >= 1 && std::abs(shorter) < largest_whole;
+    return is_whole && text.find('e') != std::string::npos ? fmt::format("{:.0f}", shorter) : text;
   }
   return fmt::format("{:.{}g}", number.value, most);
 }

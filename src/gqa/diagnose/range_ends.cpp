@@ -72,8 +72,8 @@ class EndCosts {
   void take(std::size_t k) {
     const double weight = std::exp(row_.scores[k] - largest_);
     const std::int64_t head = problem_.declared.value_head[static_cast<std::size_t>(place_.head)];
-    const OperandRow values = problem_.declared.value_row(
-        place_.batch, head, static_cast<std::int64_t>(row_.visible[k]));
+    const OperandRow values =
+        problem_.declared.value_row(place_.batch, head, static_cast<std::int64_t>(row_.visible[k]));
     total_ += weight;
     for (std::size_t c = 0; c < sum_.size(); ++c) {
       sum_[c] += weight * values[static_cast<std::int64_t>(c)];

@@ -26,10 +26,10 @@ class Refutation {
   bool says_something() const;
 
  private:
-  std::int64_t rows_ = 0;          // not zero under the hypothesis
-  std::int64_t rows_not_null_ = 0; // of those, refute zeros
+  std::int64_t rows_ = 0;           // not zero under the hypothesis
+  std::int64_t rows_not_null_ = 0;  // of those, refute zeros
   std::int64_t rows_not_declared_ = 0;
-  double residual_ = 0;  // sums of squares
+  double residual_ = 0;             // sums of squares
   double residual_of_changed_ = 0;  // of the elements that the hypothesis moves
   double from_declared_ = 0;
   double from_null_ = 0;

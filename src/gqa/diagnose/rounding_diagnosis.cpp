@@ -100,9 +100,8 @@ std::optional<Diagnosis> diagnose_rounding(const ProblemTensors& tensors, const 
     const std::string sentence = fmt::format(
         "only rounding: every element is within what precision model {} allows", model->name);
     for (const OutputAudit& output : outputs) {
-      const bool told =
-          std::ranges::find(diagnosis.tensors, output.name, &TensorAccount::tensor) !=
-          diagnosis.tensors.end();
+      const bool told = std::ranges::find(diagnosis.tensors, output.name, &TensorAccount::tensor) !=
+                        diagnosis.tensors.end();
       if (output.result.verdict == Verdict::fail && !told) {
         diagnosis.tensors.push_back({output.name, DiagnosisStatus::rounding, sentence});
       }

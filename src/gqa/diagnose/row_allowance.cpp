@@ -140,8 +140,7 @@ class LikelyEstimate {
       score_squares += row_.weights[k] * square(from_top);
     }
     const double key_variance = score_squares / total - square(mean / total);
-    likely_row_.weight_coherence =
-        coherence(model_.weight, std::sqrt(std::max(key_variance, 0.0)));
+    likely_row_.weight_coherence = coherence(model_.weight, std::sqrt(std::max(key_variance, 0.0)));
     likely_row_.denominator_coherence =
         coherence(2 * model_.denominator, deviation_of(total, squares, likely_row_.visible));
     if (row_.sink_weight) {

@@ -18,8 +18,8 @@ struct RowPlace {
   friend bool operator==(const RowPlace&, const RowPlace&) = default;
 };
 
-/// What the output of a row is multiplied by. A multiplied output is that of multiplied values, so that the
-/// bounds of its rounding are those with these values.
+/// What the output of a row is multiplied by. A multiplied output is that of multiplied values, so
+/// that the bounds of its rounding are those with these values.
 double factor_on_values(const Behaviour& behaviour, const RowPlace& place);
 
 /// Estimates, column by column and in binary64, of what the tolerance allows: for a model its

@@ -109,9 +109,9 @@ Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour,
     std::vector<Ball> values;
     for (std::size_t k = 0; k < row.visible.size(); ++k) {
       const auto key = static_cast<std::int64_t>(row.visible[k]);
-      values.emplace_back(row.reads_zero(k) ? 0
-                                            : factor * behaviour.value_at(place.batch, value_head,
-                                                                          key, column));
+      values.emplace_back(row.reads_zero(k)
+                              ? 0
+                              : factor * behaviour.value_at(place.batch, value_head, key, column));
     }
     std::vector<const Ball*> pointers;
     for (const Ball& value : values) pointers.push_back(&value);

@@ -85,8 +85,7 @@ std::vector<ComparedElement> SideTensor::compared(const DiagnosisCase& problem,
 }
 
 std::vector<ComparedElement> SideTensor::compared_lse(const DiagnosisCase& problem,
-                                                      const Behaviour& behaviour,
-                                                      bool all) const {
+                                                      const Behaviour& behaviour, bool all) const {
   DiagnosisCase own = problem;
   own.format = float_format(tensor_->type);
   std::vector<ComparedElement> elements;
@@ -94,9 +93,8 @@ std::vector<ComparedElement> SideTensor::compared_lse(const DiagnosisCase& probl
   for (const RowPlace& place : places_of(problem.declared, most_elements / keys + 64)) {
     const auto row = evaluate_row<double>(behaviour, place.batch, place.head, place.row);
     ComparedElement element;
-    element.recorded = values_[extent((place.batch * behaviour.query_heads() + place.head) *
-                                          behaviour.queries() +
-                                      place.row)];
+    element.recorded = values_[extent(
+        (place.batch * behaviour.query_heads() + place.head) * behaviour.queries() + place.row)];
     element.expected = log_sum_exp(row);
     double variance = 0;
     const std::vector<double> variances = score_variances(behaviour, place, row, own.tolerance);
@@ -122,9 +120,8 @@ std::vector<ComparedElement> SideTensor::compared_scores(const DiagnosisCase& pr
   for (const RowPlace& place : places_of(problem.declared, most_elements / keys + 16)) {
     const auto row = evaluate_row<double>(asked, place.batch, place.head, place.row);
     const std::vector<double> variances = score_variances(asked, place, row, own.tolerance);
-    const auto first = extent(((place.batch * asked.query_heads() + place.head) * asked.queries() +
-                               place.row) *
-                              keys);
+    const auto first = extent(
+        ((place.batch * asked.query_heads() + place.head) * asked.queries() + place.row) * keys);
     std::size_t k = 0;
     for (std::size_t j = 0; j < extent(keys); ++j) {
       ComparedElement element{values_[first + j], mode == 2 ? -infinity : 0, 0};
@@ -170,8 +167,7 @@ std::vector<ComparedElement> SideTensor::compared_cache(const Behaviour& behavio
   return elements;
 }
 
-Explanation SideTensor::explanation(const DiagnosisCase& problem,
-                                    std::vector<Fault> faults) const {
+Explanation SideTensor::explanation(const DiagnosisCase& problem, std::vector<Fault> faults) const {
   Explanation result;
   result.faults = std::move(faults);
   result.tensor = name_;
@@ -217,8 +213,8 @@ std::optional<Explanation> SideTensor::multiple(
     if (!element.matches()) return std::nullopt;
   }
   Fault fault{&content_factor, 0, {}, describe(*factor, sizes)};
-  fault.sentence = fmt::format("is {} times what it should be ({})", fault.measurement,
-                               measured_as(*factor));
+  fault.sentence =
+      fmt::format("is {} times what it should be ({})", fault.measurement, measured_as(*factor));
   if (name_ == "lse" && value == std::numbers::log2e) fault.sentence += ": in base 2";
   return explanation(problem, {fault});
 }

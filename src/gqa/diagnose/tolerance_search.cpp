@@ -152,23 +152,40 @@ std::vector<ToleranceSearch::Set> ToleranceSearch::silent_pairs(const SearchStep
   return sets;
 }
 
+std::int64_t ToleranceSearch::affordable_sets(std::int64_t tried) const {
+  constexpr std::int64_t fewest = 500;
+  std::int64_t row = 1;
+  for (const DiagnosisCase& problem : cases_) {
+    const Behaviour& b = problem.declared;
+    row = std::max(row, b.keys() * (b.key_size() + b.value_size()));
+  }
+  const std::int64_t affordable = std::max(options_.largest_work / row, fewest);
+  return std::clamp<std::int64_t>(affordable - tried, 0, options_.largest_candidates);
+}
+
 void ToleranceSearch::run(const SearchStep& step, SearchResult& result) const {
   std::vector<Set> sets = sets_of(step);
-  if (static_cast<std::int64_t>(sets.size()) > options_.largest_candidates) {
-    sets.resize(static_cast<std::size_t>(options_.largest_candidates));
+  if (const std::int64_t most = affordable_sets(result.candidates);
+      static_cast<std::int64_t>(sets.size()) > most) {
+    sets.resize(extent(most));
     result.cut_short = true;
   }
   result.candidates += static_cast<std::int64_t>(sets.size());
   std::vector<std::optional<Explanation>> found(sets.size());
+  std::vector<char> said_nothing(sets.size(), 0);
   tbb::parallel_for(std::size_t{0}, sets.size(),
-                    [&](std::size_t i) { found[i] = explain(sets[i]); });
+                    [&](std::size_t i) { found[i] = explain(sets[i], said_nothing[i]); });
+  const auto is_set = [](char flag) { return flag != 0; };
+  // One set that says something is enough: the tolerance is not too wide for all.
+  result.said_nothing = std::ranges::any_of(said_nothing, is_set) &&
+                        std::ranges::none_of(found, [](const auto& one) { return bool(one); });
   for (auto& explanation : found) {
     if (explanation) join_explanation(result.explanations, std::move(*explanation));
   }
 }
 
 // The sampled wrong rows alone reject nearly every set at once.
-std::optional<Explanation> ToleranceSearch::explain(const Set& set) const {
+std::optional<Explanation> ToleranceSearch::explain(const Set& set, char& said_nothing) const {
   Explanation explanation;
   explanation.tolerance = cases_.front().tolerance;
   for (const std::size_t i : set) explanation.faults.push_back(candidates_[i].fault);
@@ -185,10 +202,13 @@ std::optional<Explanation> ToleranceSearch::explain(const Set& set) const {
       refutation.add(compare_roughly(cases_[n], behaviours[n], row.place()), row.row());
     }
   }
-  if (!refutation.says_something() || !matches_everywhere(behaviours, explanation)) {
-    return std::nullopt;
-  }
-  return explanation;
+  const bool says_something = refutation.says_something();
+  // Under a model, another hypothesis has another allowance and may say something.
+  const bool has_model = std::holds_alternative<ModelTolerance>(explanation.tolerance);
+  if (!says_something && has_model) return std::nullopt;
+  if (!matches_everywhere(behaviours, explanation)) return std::nullopt;
+  said_nothing = says_something ? 0 : 1;
+  return says_something ? std::optional(std::move(explanation)) : std::nullopt;
 }
 
 bool ToleranceSearch::matches_everywhere(const std::vector<Behaviour>& behaviours,

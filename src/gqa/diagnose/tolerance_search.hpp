@@ -52,10 +52,13 @@ class ToleranceSearch {
   void collect_candidates(const Measurement& measure);
   std::optional<Candidate> candidate(const Fault& fault) const;
   std::vector<Set> sets_of(const SearchStep& step) const;
+  // How many sets may still be tried after so many.
+  std::int64_t affordable_sets(std::int64_t tried) const;
   std::vector<Set> silent_pairs(const SearchStep& step) const;
   bool covers(const Set& set) const;
   bool belongs(const Set& set, const SearchStep& step) const;
-  std::optional<Explanation> explain(const Set& set) const;
+  // `said_nothing`: set where every row fits all the same.
+  std::optional<Explanation> explain(const Set& set, char& said_nothing) const;
   bool matches_everywhere(const std::vector<Behaviour>& behaviours, Explanation& explanation) const;
 
   std::vector<DiagnosisCase> cases_;

@@ -176,8 +176,8 @@ std::string assertion_text(const AuditCase& entry) {
     for (const TensorAccount& account : entry.diagnosis->tensors) {
       if (account.status == DiagnosisStatus::rounding ||
           (account.status == DiagnosisStatus::unexplained && !text.empty())) {
-        text += fmt::format("{}{}\n", text.empty() ? "attention is wrong: " : "and: ",
-                            account.sentence);
+        text += fmt::format("{}{}\n",
+                            text.empty() ? "attention is wrong: " : "and: ", account.sentence);
       }
     }
   }

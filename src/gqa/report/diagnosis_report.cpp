@@ -42,8 +42,7 @@ std::string explanation_lines(const Explanation& explanation, bool is_first,
 // search and its measurements are told.
 std::string unexplained_lines(const Diagnosis& diagnosis, const std::string& indent) {
   std::string text;
-  const bool of_output =
-      diagnosis.tensors.empty() || diagnosis.tensors.front().tensor == "output";
+  const bool of_output = diagnosis.tensors.empty() || diagnosis.tensors.front().tensor == "output";
   const auto status =
       diagnosis.tensors.empty() ? diagnosis.status : diagnosis.tensors.front().status;
   if (of_output && status == DiagnosisStatus::unexplained) {
