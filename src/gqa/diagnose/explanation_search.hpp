@@ -37,9 +37,9 @@ struct SearchOptions {
   std::int64_t largest_enclosed_keys = 20000;
   /// Candidate sets to try at most at one size.
   std::int64_t largest_candidates = 200000;
-  /// Multiplications at most, all sizes together, for one row of each set: some 20 seconds of one
-  /// core. A few hundred sets are tried all the same.
-  std::int64_t largest_work = 500'000'000;
+  /// Multiplications at most for one row of each set of one size: some ten seconds of one core. A
+  /// few hundred sets are tried all the same.
+  std::int64_t largest_work = 200'000'000;
 };
 
 /// What the search found.

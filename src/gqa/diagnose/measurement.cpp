@@ -124,7 +124,9 @@ MeasuredNumber refined_scale(const Behaviour& behaviour, double scale,
     scale += std::clamp(products / squares, -scale / 2, scale);
     error = four_standard_errors(of_rows, squares);
   }
-  return {scale, std::max(error, roundoff * scale)};
+  // Scores are rounded themselves: where one row tells the scale, nothing is averaged.
+  constexpr double of_scores = 4;
+  return {scale, std::max(error, of_scores * roundoff * scale)};
 }
 
 // Ranges of keys that explain one row, relative to its position.

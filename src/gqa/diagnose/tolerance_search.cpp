@@ -152,21 +152,21 @@ std::vector<ToleranceSearch::Set> ToleranceSearch::silent_pairs(const SearchStep
   return sets;
 }
 
-std::int64_t ToleranceSearch::affordable_sets(std::int64_t tried) const {
+// By the mean row of all cases: one wrong row refutes nearly every set.
+std::int64_t ToleranceSearch::affordable_sets() const {
   constexpr std::int64_t fewest = 500;
-  std::int64_t row = 1;
+  std::int64_t work = 0;
   for (const DiagnosisCase& problem : cases_) {
     const Behaviour& b = problem.declared;
-    row = std::max(row, b.keys() * (b.key_size() + b.value_size()));
+    work += b.keys() * (b.key_size() + b.value_size());
   }
-  const std::int64_t affordable = std::max(options_.largest_work / row, fewest);
-  return std::clamp<std::int64_t>(affordable - tried, 0, options_.largest_candidates);
+  const std::int64_t row = std::max<std::int64_t>(work / std::ssize(cases_), 1);
+  return std::min(std::max(options_.largest_work / row, fewest), options_.largest_candidates);
 }
 
 void ToleranceSearch::run(const SearchStep& step, SearchResult& result) const {
   std::vector<Set> sets = sets_of(step);
-  if (const std::int64_t most = affordable_sets(result.candidates);
-      static_cast<std::int64_t>(sets.size()) > most) {
+  if (const std::int64_t most = affordable_sets(); static_cast<std::int64_t>(sets.size()) > most) {
     sets.resize(extent(most));
     result.cut_short = true;
   }

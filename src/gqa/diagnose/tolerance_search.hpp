@@ -52,8 +52,8 @@ class ToleranceSearch {
   void collect_candidates(const Measurement& measure);
   std::optional<Candidate> candidate(const Fault& fault) const;
   std::vector<Set> sets_of(const SearchStep& step) const;
-  // How many sets may still be tried after so many.
-  std::int64_t affordable_sets(std::int64_t tried) const;
+  // How many sets one step may try.
+  std::int64_t affordable_sets() const;
   std::vector<Set> silent_pairs(const SearchStep& step) const;
   bool covers(const Set& set) const;
   bool belongs(const Set& set, const SearchStep& step) const;
