@@ -36,17 +36,36 @@ class WorstElement:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A smallest set of faults under which every compared row is within tolerance."""
+    """A smallest set of faults under which every compared row of an output is within tolerance.
+
+    tensor: the output that it speaks of.
+    sentence: what a kernel author reads.
+    """
 
     faults: list[str]
     descriptions: list[str]
     formulas: list[str]
+    tensor: str = "output"
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class TensorAccount:
+    """What is known of one output that fails: its own status, and a sentence."""
+
+    tensor: str
+    status: str
+    sentence: str
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """status: "none" (nothing to explain), "named" or "unexplained".
+    """status: "none" (nothing to explain), "rounding" (a precision model explains what exceeds the
+    stated tolerance), "named" (faults of the catalogue), "measured" (numbers read off the data),
+    "located" (where it is wrong is all that is known) or "unexplained": of the output of which
+    least is known.
 
+    tensors: every output that fails.
     inseparable: pairs that these inputs cannot tell apart.
     not_shown: faults that the inputs of a pass do not show in the rows that were asked, where those
         were not all.
@@ -58,6 +77,7 @@ class Diagnosis:
     inseparable: list[tuple[str, str]]
     measurements: list[str]
     not_shown: list[str] = field(default_factory=list)
+    tensors: list[TensorAccount] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -89,11 +109,17 @@ def _diagnosis(entry: dict[str, Any] | None) -> Diagnosis | None:
     if entry is None:
         return None
     explanations = [
-        Explanation(e["faults"], e["descriptions"], e["formulas"]) for e in entry["explanations"]
+        Explanation(
+            e["faults"], e["descriptions"], e["formulas"], e["tensor"], e["sentence"]
+        )
+        for e in entry["explanations"]
     ]
     pairs = [(first, second) for first, second in entry["inseparable"]]
     not_shown = entry.get("not_shown", {}).get("faults", [])
-    return Diagnosis(entry["status"], explanations, pairs, entry["measurements"], not_shown)
+    tensors = [TensorAccount(**account) for account in entry["tensors"]]
+    return Diagnosis(
+        entry["status"], explanations, pairs, entry["measurements"], not_shown, tensors
+    )
 
 
 def _worst(entry: dict[str, Any]) -> WorstElement:

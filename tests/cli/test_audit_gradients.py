@@ -126,13 +126,10 @@ class Gradients(CommandLine):
                 diagnosis = case["diagnosis"]
                 self.assertEqual(diagnosis["status"], "named")
                 self.assertEqual(
-                    [e["faults"] for e in diagnosis["explanations"]], [["gradient.not_summed"]]
-                )
-                self.assertEqual(
-                    diagnosis["explanations"][0]["descriptions"],
+                    [(e["tensor"], e["descriptions"]) for e in diagnosis["explanations"]],
                     [
-                        "gradient.not_summed (grad_key, grad_value: "
-                        f"query head {head} of each group)"
+                        (name, [f"gradient.not_summed (query head {head} of each group)"])
+                        for name in ("grad_key", "grad_value")
                     ],
                 )
             out = self.run_program("audit", path, status=WRONG).stdout
@@ -144,8 +141,11 @@ class Gradients(CommandLine):
         path = self.recording(grad_key=mean, grad_query=[2 * x for x in flat(self.dq)])
         case = self.run_json("audit", path, status=WRONG)["cases"][0]
         self.assertEqual(
-            [e["faults"] for e in case["diagnosis"]["explanations"]],
-            [["gradient.scale_missing", "gradient.averaged"]],
+            [(e["tensor"], e["faults"]) for e in case["diagnosis"]["explanations"]],
+            [
+                ("grad_query", ["gradient.scale_missing"]),
+                ("grad_key", ["gradient.averaged"]),
+            ],
         )
         path = self.recording(grad_value=[x + 1 for x in flat(summed(self.dv))])
         case = self.run_json("audit", path, status=WRONG)["cases"][0]

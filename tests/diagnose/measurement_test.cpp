@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "diagnose/live_case.hpp"
+#include "gqa/diagnose/common_factor.hpp"
 #include "gqa/diagnose/explanation_search.hpp"
 
 using namespace gqa;
@@ -80,7 +81,8 @@ TEST_CASE("measurement: an odd scale is read off, to about the precision of the 
     const auto found = fitting_scale(problem, all_places(problem));
     CAPTURE(to_text(scale));
     REQUIRE(found.has_value());
-    CHECK(*found == doctest::Approx(scale.get_d()).epsilon(1e-4));
+    CHECK(found->value == doctest::Approx(scale.get_d()).epsilon(1e-4));
+    CHECK(found->allows(scale.get_d()));
     CHECK(only_fault(problem).starts_with("scale.other ("));
   }
 }
@@ -89,16 +91,19 @@ TEST_CASE("measurement: an output that is a multiple of the right one is named w
   for (const float factor : {0.5F, 2.0F, -1.0F, 0.70710678F, 1.41421356F, 0.3F}) {
     CAPTURE(factor);
     const DiagnosisCase problem = multiplied_by(factor);
-    const auto found = fitting_output_factor(problem, all_places(problem));
+    const auto found = fitting_output_factors(problem, all_places(problem));
     REQUIRE(found.has_value());
-    CHECK(*found == doctest::Approx(factor).epsilon(1e-6));
+    CHECK(found->groups.size() == 1);
+    for (const double of_head : found->of_head) {
+      CHECK(of_head == doctest::Approx(factor).epsilon(1e-6));
+    }
     CHECK(only_fault(problem).starts_with("scale.output ("));
   }
   // Two heads swapped are no multiple, and a right output needs no factor.
   const DiagnosisCase swapped = misdeclared(test::normal_problem({}), with_map({1, 0, 0, 1}), {});
-  CHECK_FALSE(fitting_output_factor(swapped, all_places(swapped)).has_value());
+  CHECK_FALSE(fitting_output_factors(swapped, all_places(swapped)).has_value());
   const DiagnosisCase right = misdeclared(test::normal_problem({}), {}, {});
-  CHECK_FALSE(fitting_output_factor(right, all_places(right)).has_value());
+  CHECK_FALSE(fitting_output_factors(right, all_places(right)).has_value());
 }
 
 TEST_CASE("measurement: no scale fits what a wrong head map computed") {

@@ -52,7 +52,7 @@ inline std::string slugs_of(const Explanation& explanation) {
 
 /// What is named: "none", "unexplained", or the explanations joined by " or ".
 inline std::string named_by(const Diagnosis& diagnosis) {
-  if (diagnosis.status != DiagnosisStatus::named) return std::string(name(diagnosis.status));
+  if (diagnosis.explanations.empty()) return std::string(name(diagnosis.status));
   std::vector<std::string> all;
   for (const Explanation& explanation : diagnosis.explanations) {
     all.push_back(slugs_of(explanation));

@@ -128,6 +128,7 @@ std::vector<FaultCase> mask_and_length_cases() {
       {"mask.key_leak", "M13", poisoned_key, {0}, {not_a_number}},
       {"length.capacity", "P1", {.keys = 2, .value = {0, 1}, .lengths = {1}}, {0}, {0.5}},
       {"length.one_short", "P2", {.keys = 2, .value = {0, 1}, .lengths = {2}}, {0.5}, {0}},
+      {"length.history_zeros", "P9", {.keys = 2, .value = {1, 1}}, {1}, {0.5}},
       {"length.documents_mixed",
        "P4",
        {.queries = 2,

@@ -75,7 +75,7 @@ static struct rules rules_of(const struct row* r, int64_t j) {
 
 static double alibi_bias(const struct row* r, int64_t j) {
   const struct gqa_kernel_problem* p = r->k->p;
-  if (p->alibi_slopes == NULL || r->head >= p->q_heads) return 0;
+  if (p->alibi_slopes == NULL || r->head >= p->q_heads || has(fault_bias_missing)) return 0;
   const double heads = (double)p->q_heads;
   double slope = slope_of(p, r->s->slopes, r->head);
   const bool power_of_two = (p->q_heads & (p->q_heads - 1)) == 0;
@@ -107,6 +107,10 @@ static double finished_score(struct row* r, int64_t j, double score, const struc
   const double bias = working(wide, rules->bias + alibi_bias(r, j));
   if (rules->zero_score) return 0;
   if (cap > 0 && has(fault_softcap_overflow) && fabs(score / cap) > 88.7228) r->is_nan = true;
+  if (cap > 0 && has(fault_softcap_product)) {
+    const double argument = working(wide, score / cap);
+    return working(wide, working(wide, argument * tanh(argument)) + bias);
+  }
   if (cap > 0 && has(fault_softcap_after_mask)) {
     return working(wide, cap * tanh(working(wide, score + bias) / cap));
   }

@@ -67,8 +67,14 @@ double query_element(const struct setup* k, const struct segment* s, int64_t h, 
   return element(source.tensor, s->batch, source.head, s->query_begin + i, t);
 }
 
+/* length.history_zeros: what came before the newest T keys was never written. */
+static bool reads_zero(const struct segment* s, int64_t j) {
+  return has(fault_length_history) && j < s->length - s->queries;
+}
+
 double key_element(const struct setup* k, const struct segment* s, int64_t kv, int64_t j,
                    int64_t t) {
+  if (reads_zero(s, j)) return 0;
   j /= key_repeats(k);
   if (j < s->past) return element(&k->past_key, s->batch, kv, j, t);
   const struct head_source source = k->key_heads[kv];
@@ -77,6 +83,7 @@ double key_element(const struct setup* k, const struct segment* s, int64_t kv, i
 
 double value_element(const struct setup* k, const struct segment* s, int64_t kv, int64_t j,
                      int64_t c) {
+  if (reads_zero(s, j)) return 0;
   j /= key_repeats(k);
   if (j < s->past) return element(&k->past_value, s->batch, kv, j, c);
   const struct head_source source = k->value_heads[kv];

@@ -9,9 +9,12 @@ namespace gqa {
 // more.
 PrecisionModel backward_model(const PrecisionModel& model) {
   PrecisionModel backward = model;
+  // Accumulators that truncate err by up to twice as much.
+  backward.score = model.worst_score();
+  backward.accumulation = model.worst_accumulation();
   if (model.operand > 0 && model.stored_score == 0) {
-    backward.score = std::max(model.score, model.operand);
-    backward.accumulation = std::max(model.accumulation, model.value);
+    backward.score = std::max(backward.score, model.operand);
+    backward.accumulation = std::max(backward.accumulation, model.value);
   }
   return backward;
 }

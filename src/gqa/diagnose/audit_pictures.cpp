@@ -130,9 +130,12 @@ VisibleKeysPicture draw_keys(const Dimensions& d, std::int64_t batch, std::int64
   return picture;
 }
 
+// Pictures are of `output`, and of faults that are edits of a behaviour.
 bool is_edit(const Explanation& explanation) {
-  return std::ranges::none_of(explanation.faults,
-                              [](const Fault& fault) { return fault.kind == &modes_swapped; });
+  return explanation.tensor == "output" &&
+         std::ranges::none_of(explanation.faults, [](const Fault& fault) {
+           return fault.kind == &modes_swapped || family(*fault.kind) == "content";
+         });
 }
 
 // A mistaken layout may change what the axes are; then only the declared side can be drawn.

@@ -97,7 +97,10 @@ struct Behaviour {
   Ball scale;
   bool score_scaled = true;           ///< false: scores are q.k
   std::optional<Ball> output_factor;  ///< the output is multiplied by it
+  std::vector<double> head_factors;   ///< [B * Hq] or empty: and by that of its batch and head
+  bool history_is_zero = false;       ///< all keys and values but the newest T read as zeros
   bool softcap_after_mask = false;
+  bool softcap_as_product = false;          ///< x tanh(x) instead of c tanh(x), x = s / c
   std::optional<std::vector<Ball>> slopes;  ///< [B * Hq], or [Hq], or [documents * Hq]
 
   // Softmax and output.

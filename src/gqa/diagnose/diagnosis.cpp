@@ -7,6 +7,7 @@
 #include <set>
 
 #include "gqa/audit/describe_violations.hpp"
+#include "gqa/diagnose/content.hpp"
 #include "gqa/diagnose/measurement.hpp"
 
 namespace gqa {
@@ -31,6 +32,9 @@ WrongPlaces wrong_places(const DiagnosisCase& problem) {
         matches(problem, declared, place).certainly_not()) {
       found.wrong.push_back(place);
     }
+  }
+  for (const RowPlace& suspect : problem.suspects) {
+    if (std::ranges::find(places, suspect) == places.end()) found.wrong.push_back(suspect);
   }
   found.complete = static_cast<std::int64_t>(places.size()) ==
                    declared.batch() * declared.query_heads() * declared.queries();
@@ -85,6 +89,24 @@ std::vector<std::string> describe_unexplained(std::span<const DiagnosisCase> cas
   return lines;
 }
 
+// One content of the outputs of all cases.
+std::optional<Fault> content_of_outputs(std::span<const DiagnosisCase> cases) {
+  ContentReader reader;
+  for (const DiagnosisCase& problem : cases) {
+    const OperandView& output = problem.declared.output;
+    for (std::int64_t b = 0; b < output.batch; ++b) {
+      for (std::int64_t h = 0; h < output.head_count(); ++h) {
+        for (std::int64_t i = 0; i < output.rows; ++i) {
+          for (std::int64_t c = 0; c < output.width; ++c) {
+            if (!reader.add(output.at(b, h, i, c))) return std::nullopt;
+          }
+        }
+      }
+    }
+  }
+  return reader.fault();
+}
+
 void name_inseparable_explanations(Diagnosis& diagnosis) {
   for (std::size_t i = 0; i < diagnosis.explanations.size(); ++i) {
     for (std::size_t j = i + 1; j < diagnosis.explanations.size(); ++j) {
@@ -100,38 +122,70 @@ std::string_view name(DiagnosisStatus status) {
   switch (status) {
     case DiagnosisStatus::none:
       return "none";
+    case DiagnosisStatus::rounding:
+      return "rounding";
     case DiagnosisStatus::named:
       return "named";
+    case DiagnosisStatus::measured:
+      return "measured";
+    case DiagnosisStatus::located:
+      return "located";
     case DiagnosisStatus::unexplained:
       return "unexplained";
   }
   return "?";
 }
 
-Diagnosis diagnose(std::span<const DiagnosisCase> cases, const SearchOptions& options) {
+DiagnosisStatus status_of(std::span<const Explanation> explanations) {
+  if (explanations.empty()) return DiagnosisStatus::unexplained;
+  return std::ranges::any_of(explanations, &Explanation::is_of_catalogue)
+             ? DiagnosisStatus::named
+             : DiagnosisStatus::measured;
+}
+
+Diagnosis diagnose(std::span<const DiagnosisCase> cases, std::span<const Tolerance> tolerances,
+                   const SearchOptions& options) {
   Diagnosis diagnosis;
   if (cases.empty()) return diagnosis;
-  diagnosis.tolerance = cases.front().tolerance;
+  diagnosis.tolerance = tolerances.back();
+  const std::vector<DiagnosisCase> loosest = under_tolerance(cases, tolerances.back());
   std::vector<WrongPlaces> wrong;
   bool any_wrong = false;
-  for (const DiagnosisCase& problem : cases) {
+  for (const DiagnosisCase& problem : loosest) {
     wrong.push_back(wrong_places(problem));
     any_wrong = any_wrong || !wrong.back().wrong.empty();
   }
-  if (!any_wrong) return cases.size() == 1 ? diagnose_pass(cases.front()) : diagnosis;
-  std::vector<Fault> extra;
-  if (cases.size() == 1) extra = measured_faults(cases[0], wrong[0].wrong);
-  SearchResult found = search_explanations(cases, extra, options);
-  diagnosis.explanations = std::move(found.explanations);
-  diagnosis.candidates = found.candidates;
-  diagnosis.cut_short = found.cut_short;
-  diagnosis.status =
-      diagnosis.explanations.empty() ? DiagnosisStatus::unexplained : DiagnosisStatus::named;
+  if (!any_wrong) return cases.size() == 1 ? diagnose_pass(loosest.front()) : diagnosis;
+  const auto content = content_of_outputs(cases);
+  // A constant is told, but may come of a rule.
+  const bool is_constant = content && content->kind == &content_constant;
+  if (content && !is_constant) {
+    diagnosis.explanations.push_back({{*content}, 0, 0});
+    diagnosis.explanations.back().tolerance = diagnosis.tolerance;
+  } else {
+    const Measurement measure = [](std::span<const DiagnosisCase> all) {
+      if (all.size() != 1) return std::vector<Fault>{};
+      return measured_faults(all.front(), wrong_places(all.front()).wrong);
+    };
+    SearchResult found = search_explanations(cases, tolerances, measure, options);
+    diagnosis.explanations = std::move(found.explanations);
+    diagnosis.candidates = found.candidates;
+    diagnosis.cut_short = found.cut_short;
+  }
+  diagnosis.status = status_of(diagnosis.explanations);
   if (diagnosis.status == DiagnosisStatus::unexplained) {
-    diagnosis.measurements = describe_unexplained(cases, wrong);
+    diagnosis.measurements = describe_unexplained(loosest, wrong);
+    if (is_constant) diagnosis.measurements.push_back("the output " + content->sentence);
+  } else {
+    diagnosis.tolerance = diagnosis.explanations.front().tolerance;
   }
   name_inseparable_explanations(diagnosis);
   return diagnosis;
+}
+
+Diagnosis diagnose(std::span<const DiagnosisCase> cases, const SearchOptions& options) {
+  if (cases.empty()) return {};
+  return diagnose(cases, std::span(&cases.front().tolerance, 1), options);
 }
 
 Diagnosis diagnose_pass(const DiagnosisCase& problem) {

@@ -8,10 +8,14 @@
 
 namespace gqa {
 
+/// What is known of why outputs are wrong. From `rounding` on, the better is before the worse.
 enum class DiagnosisStatus {
   none,         ///< the declared contract holds: nothing to explain
-  named,        ///< at least one small set of faults explains every row
-  unexplained,  ///< none does
+  rounding,     ///< beyond the stated tolerance, within what a precision model allows
+  named,        ///< at least one small set of faults of the catalogue explains every row
+  measured,     ///< numbers read off the data do: a factor, a scale, a range, zero everywhere
+  located,      ///< where it is wrong is all that is known
+  unexplained,  ///< nothing explains it
 };
 std::string_view name(DiagnosisStatus status);
 
@@ -23,10 +27,18 @@ struct HiddenFaults {
   std::int64_t of = 0;                     ///< of so many
 };
 
+/// What is known of one output tensor that fails.
+struct TensorAccount {
+  std::string tensor;
+  DiagnosisStatus status = DiagnosisStatus::unexplained;
+  std::string sentence;  ///< what a kernel author reads
+};
+
 /// The diagnosis of one audited output, or of several outputs of one implementation.
 struct Diagnosis {
   DiagnosisStatus status = DiagnosisStatus::none;
-  std::vector<Explanation> explanations;  ///< all of the smallest size
+  std::vector<Explanation> explanations;  ///< of each tensor all of the smallest size
+  std::vector<TensorAccount> tensors;     ///< every output that fails; `status` is the worst
   Tolerance tolerance;                    ///< under which they explain
   /// Pairs that these inputs cannot tell apart: "contract" or an explanation, and a fault.
   std::vector<std::pair<std::string, std::string>> inseparable;
@@ -37,8 +49,15 @@ struct Diagnosis {
 };
 
 /// Names what the cases, outputs of one implementation that violate their contract, have in
-/// common. Each case is tried under its own tolerance.
+/// common. Sets of faults are tried under each of the tolerances, tight to loose, as
+/// search_explanations says; the case is wrong where it is under the last one.
+Diagnosis diagnose(std::span<const DiagnosisCase> cases, std::span<const Tolerance> tolerances,
+                   const SearchOptions& options = {});
+/// The same under the cases' own tolerance.
 Diagnosis diagnose(std::span<const DiagnosisCase> cases, const SearchOptions& options = {});
+
+/// Of the explanations of one tensor: named, measured, or unexplained where there is none.
+DiagnosisStatus status_of(std::span<const Explanation> explanations);
 
 /// The diagnosis of a case whose output is known to hold its contract: nothing to explain, and
 /// what its inputs cannot show. No row is compared again.

@@ -50,6 +50,7 @@ class RowEvaluator {
   }
 
   double value(std::int64_t j, std::size_t c) const {
+    if (j < keys_.zeros_end) return 0;
     return behaviour_.value_at(batch_, value_head_, j, static_cast<std::int64_t>(c));
   }
 
@@ -106,6 +107,7 @@ class RowEvaluator {
     if (spoilt_by_arithmetic(scores, input)) all_nan();
     sum_values(weights);
     result_.visible = keys_.visible;
+    result_.zeros_end = keys_.zeros_end;
     result_.raw_scores = scores.raw;
     result_.scores = scores.final;
     result_.weights = std::move(weights.of_keys);
@@ -163,10 +165,16 @@ class RowEvaluator {
   }
 
   void sum_values(const Weights<T>& weights) {
-    const T factor = behaviour_.output_factor ? number<T>(*behaviour_.output_factor) : T(1);
+    T factor = behaviour_.output_factor ? number<T>(*behaviour_.output_factor) : T(1);
+    if (!behaviour_.head_factors.empty()) {
+      const auto heads = static_cast<std::size_t>(behaviour_.query_heads());
+      const auto head = static_cast<std::size_t>(head_);
+      factor *= T(behaviour_.head_factors[static_cast<std::size_t>(batch_) * heads + head]);
+    }
     if (behaviour_.running_sum == nullptr) add_plainly(weights);
     // A factor or a sink's value after the sum would move it off the format's numbers again.
-    if (!behaviour_.output_factor && !behaviour_.sink_has_value) {
+    if (!behaviour_.output_factor && behaviour_.head_factors.empty() &&
+        !behaviour_.sink_has_value) {
       result_.narrow = behaviour_.running_sum;
     }
     for (std::size_t c = 0; c < result_.output.size(); ++c) {
@@ -179,6 +187,7 @@ class RowEvaluator {
 
   void add_plainly(const Weights<T>& weights) {
     for (std::size_t k = 0; k < keys_.visible.size(); ++k) {
+      if (keys_.reads_zero(k)) continue;
       const OperandRow row =
           behaviour_.value_row(batch_, value_head_, static_cast<std::int64_t>(keys_.visible[k]));
       for (std::size_t c = 0; c < result_.output.size(); ++c) {
@@ -208,7 +217,11 @@ class RowEvaluator {
   void spoil_by_hidden() {
     if (!behaviour_.overflow.hidden_key && !behaviour_.overflow.hidden_value) return;
     std::size_t next = 0;
-    for (std::int64_t j = keys_.begin; j < keys_.begin + keys_.slots; ++j) {
+    for (std::int64_t j = std::max(keys_.begin, keys_.zeros_end); j < keys_.begin + keys_.slots;
+         ++j) {
+      while (next < keys_.visible.size() && keys_.visible[next] < static_cast<std::size_t>(j)) {
+        ++next;
+      }
       if (next < keys_.visible.size() && keys_.visible[next] == static_cast<std::size_t>(j)) {
         ++next;
         continue;
@@ -243,6 +256,15 @@ template <class T>
 EvaluatedRow<T> evaluate_row(const Behaviour& behaviour, std::int64_t batch, std::int64_t head,
                              std::int64_t row) {
   return RowEvaluator<T>(behaviour, batch, head, row).evaluate();
+}
+
+double log_sum_exp(const EvaluatedRow<double>& row) {
+  double largest = row.sink_score.value_or(-std::numeric_limits<double>::infinity());
+  for (const double score : row.scores) largest = std::max(largest, score);
+  if (std::isinf(largest)) return largest;
+  double sum = row.sink_score ? std::exp(*row.sink_score - largest) : 0;
+  for (const double score : row.scores) sum += std::exp(score - largest);
+  return largest + std::log(sum);
 }
 
 template EvaluatedRow<double> evaluate_row(const Behaviour&, std::int64_t, std::int64_t,

@@ -20,7 +20,11 @@ struct EvaluatedRow {
   const FloatFormat* narrow = nullptr;
   std::vector<double> slack;  ///< [dv] or empty: beyond rounding, what the behaviour leaves open
 
+  /// Does the k-th visible key, and its value, read as zero?
+  bool reads_zero(std::size_t k) const { return static_cast<std::int64_t>(visible[k]) < zeros_end; }
+
   std::vector<std::size_t> visible;  ///< keys of the softmax; empty: nothing was rounded
+  std::int64_t zeros_end = 0;        ///< of those, keys and values below this read as zeros
   std::vector<T> raw_scores;         ///< per visible key, scale q.k
   std::vector<T> scores;             ///< as exponentiated
   std::vector<T> weights;
@@ -34,6 +38,9 @@ struct EvaluatedRow {
 template <class T>
 EvaluatedRow<T> evaluate_row(const Behaviour& behaviour, std::int64_t batch, std::int64_t head,
                              std::int64_t row);
+
+/// ln of the sum of exp of the row's scores and of its sink; minus infinity without any.
+double log_sum_exp(const EvaluatedRow<double>& row);
 
 extern template EvaluatedRow<double> evaluate_row(const Behaviour&, std::int64_t, std::int64_t,
                                                   std::int64_t);

@@ -41,6 +41,7 @@ struct Fault {
   /// what it says ("0,0,1,0").
   std::function<Edit(Behaviour&)> measured = {};
   std::string measurement = {};
+  std::string sentence = {};  ///< what was found, in words; empty: the kind's sentence
 
   Edit apply(Behaviour& behaviour) const {
     return measured ? measured(behaviour) : kind->apply(behaviour, parameter);
@@ -54,19 +55,38 @@ extern const FaultKind measured_head_map;
 extern const FaultKind measured_scale;
 extern const FaultKind measured_output_factor;
 extern const FaultKind measured_range;
+/// The same where one end of the range is right.
+extern const FaultKind moved_diagonal;
+extern const FaultKind moved_window_left;
+extern const FaultKind moved_window_right;
+
+/// What a whole tensor may hold instead; no edit of a behaviour. Sentences begin with its name.
+extern const FaultKind content_zero;
+extern const FaultKind content_nan;
+extern const FaultKind content_constant;
+extern const FaultKind content_factor;  ///< of tensors other than `output`
 
 /// qk_matmul_output recorded as its neighbouring mode: ONNX 1.18 meant 1 and 2 the other way
 /// round. Not an edit of a behaviour either.
 extern const FaultKind modes_swapped;
 
 /// What gradients may be instead of the right ones; none is an edit of a behaviour.
-extern const FaultKind gradient_not_summed;     ///< one query head's part of a shared head's
-extern const FaultKind gradient_averaged;       ///< the mean over the group for the sum
-extern const FaultKind gradient_scale_missing;  ///< without the scale of the scores
-extern const FaultKind gradient_negated;        ///< the other sign
+extern const FaultKind gradient_not_summed;       ///< one query head's part of a shared head's
+extern const FaultKind gradient_averaged;         ///< the mean over the group for the sum
+extern const FaultKind gradient_scale_missing;    ///< without the scale of the scores
+extern const FaultKind gradient_negated;          ///< the other sign
+extern const FaultKind gradient_scale_twice;      ///< the scale of the scores once more
+extern const FaultKind gradient_tiled_groups;     ///< parts are added up over other groups
+extern const FaultKind gradient_heads_exchanged;  ///< those of other KV heads
+extern const FaultKind gradient_delta_missing;    ///< dS = P dP instead of P (dP - delta)
+extern const FaultKind gradient_delta_other;      ///< with other row sums delta
+extern const FaultKind gradient_empty_row_nan;    ///< NaN in rows without a key
 
 /// The part of a slug before the dot.
 std::string_view family(const FaultKind& kind);
+
+/// A running sum in a format of few bits: a precision, not a rule.
+bool is_narrow_sum(const FaultKind& kind);
 
 /// All kinds, in the order in which edits compose: layouts before lengths before heads before
 /// visibility before scores before the softmax.

@@ -85,7 +85,7 @@ IdentifiedRule from_family(const ProbeReport& report, const ScoreRule& rule) {
   } else if (std::string named = named_of(report, rule.family); !named.empty()) {
     result.found = std::move(named);
     result.agreement = Agreement::differs;
-  } else if (report.diagnosis.status == DiagnosisStatus::named) {
+  } else if (!report.diagnosis.explanations.empty()) {
     result.found = "as declared, once the other faults are allowed for";
     result.agreement = Agreement::agrees;
   } else {

@@ -8,8 +8,11 @@
 #include <ranges>
 #include <set>
 
+#include "gqa/diagnose/common_factor.hpp"
 #include "gqa/diagnose/explanation_search.hpp"
+#include "gqa/diagnose/range_ends.hpp"
 #include "gqa/diagnose/row_keys.hpp"
+#include "gqa/num/arithmetic.hpp"
 
 namespace gqa {
 namespace {
@@ -37,16 +40,6 @@ bool all_match(const DiagnosisCase& problem, const Behaviour& behaviour,
 std::vector<RowPlace> first_few(const std::vector<RowPlace>& places, std::size_t count) {
   return {places.begin(),
           places.begin() + static_cast<std::ptrdiff_t>(std::min(places.size(), count))};
-}
-
-// Including the first and the last.
-std::vector<RowPlace> spread_out(const std::vector<RowPlace>& places, std::size_t count) {
-  if (places.size() <= count) return places;
-  std::vector<RowPlace> chosen;
-  for (std::size_t n = 0; n < count; ++n) {
-    chosen.push_back(places[n * (places.size() - 1) / (count - 1)]);
-  }
-  return chosen;
 }
 
 std::vector<RowPlace> places_of_head(const Behaviour& behaviour, std::int64_t head,
@@ -88,14 +81,52 @@ double best_exponent(const std::function<double(double)>& cost) {
   return (low + high) / 2;
 }
 
-// A scale is mostly 1 / sqrt(n) or 1 / n: the measured number is taken for that if it is near.
-double tidied(double scale) {
-  const double square = 1 / (scale * scale);
-  if (square < 1e6 && std::abs(square - std::round(square)) < 1e-3 * square) {
-    return 1 / std::sqrt(std::max(std::round(square), 1.0));
+// The elements of some rows under a scale.
+std::vector<double> elements_under(Behaviour behaviour, double scale,
+                                   const std::vector<RowPlace>& places) {
+  behaviour.scale = Ball(scale);
+  std::vector<double> elements;
+  for (const RowPlace& place : places) {
+    const auto row = evaluate_row<double>(behaviour, place.batch, place.head, place.row);
+    elements.insert(elements.end(), row.output.begin(), row.output.end());
   }
-  const double whole = std::round(scale);
-  return whole >= 1 && std::abs(scale - whole) < 1e-3 * whole ? whole : scale;
+  return elements;
+}
+
+// Least squares from a scale that is nearly right on: Newton's steps with the derivative from
+// neighbouring scales, and four robust standard errors.
+MeasuredNumber refined_scale(const Behaviour& behaviour, double scale,
+                             const std::vector<RowPlace>& places, double roundoff) {
+  constexpr int steps = 4;
+  constexpr double neighbour = 1e-4;
+  std::vector<double> recorded_elements;
+  for (const RowPlace& place : places) {
+    for (std::int64_t c = 0; c < behaviour.value_size(); ++c) {
+      recorded_elements.push_back(recorded(behaviour, place, c));
+    }
+  }
+  double error = 0;
+  for (int step = 0; step < steps; ++step) {
+    const double width = neighbour * scale;
+    const std::vector<double> below = elements_under(behaviour, scale - width, places);
+    const std::vector<double> above = elements_under(behaviour, scale + width, places);
+    double products = 0, squares = 0;
+    std::vector<std::vector<double>> of_rows;
+    for (std::size_t i = 0; i < recorded_elements.size(); ++i) {
+      const double slope = (above[i] - below[i]) / (2 * width);
+      const double residual = recorded_elements[i] - (above[i] + below[i]) / 2;
+      products += slope * residual;
+      squares += square(slope);
+      if (i % extent(behaviour.value_size()) == 0) of_rows.emplace_back();
+      of_rows.back().push_back(slope * residual);
+    }
+    if (!(squares > 0) || !std::isfinite(products / squares)) break;
+    scale += std::clamp(products / squares, -scale / 2, scale);
+    error = four_standard_errors(of_rows, squares);
+  }
+  // Scores are rounded themselves: where one row tells the scale, nothing is averaged.
+  constexpr double of_scores = 4;
+  return {scale, std::max(error, of_scores * roundoff * scale)};
 }
 
 // Ranges of keys that explain one row, relative to its position.
@@ -127,36 +158,23 @@ Fault head_map_fault(std::vector<std::int64_t> map) {
           text};
 }
 
-Fault scale_fault(double scale) {
-  return {&measured_scale, 0,
-          [scale](Behaviour& behaviour) {
-            behaviour.scale = Ball(scale);
-            return Edit::changed;
-          },
-          fmt::format("{:.9g}", scale)};
-}
-
-Fault output_factor_fault(double factor) {
-  return {&measured_output_factor, 0,
-          [factor](Behaviour& behaviour) {
-            behaviour.output_factor = Ball(factor);
-            return Edit::changed;
-          },
-          fmt::format("{:.9g}", factor)};
-}
-
-// Least squares over the elements of some rows; NaN where nothing is measured.
-double quotient_of_outputs(const Behaviour& behaviour, const std::vector<RowPlace>& places) {
-  double product = 0;
-  double squares = 0;
-  for (const RowPlace& place : places) {
-    const auto row = evaluate_row<double>(behaviour, place.batch, place.head, place.row);
-    for (std::size_t c = 0; c < row.output.size(); ++c) {
-      product += row.output[c] * recorded(behaviour, place, static_cast<std::int64_t>(c));
-      squares += row.output[c] * row.output[c];
-    }
-  }
-  return product / squares;
+// "2: 16 times the declared": a scale that an implementation has dropped shows as the factor.
+Fault scale_fault(const MeasuredNumber& scale, const Behaviour& declared) {
+  const std::vector<std::int64_t> sizes = sizes_of(declared);
+  const double right = declared.scale.midpoint_double();
+  const MeasuredNumber factor{scale.value / right, scale.uncertainty / right};
+  const std::string text =
+      fmt::format("{}: {} times the declared", describe(scale, sizes), describe(factor, sizes));
+  Fault fault{&measured_scale, 0,
+              [value = scale.value](Behaviour& behaviour) {
+                behaviour.scale = Ball(value);
+                return Edit::changed;
+              },
+              text};
+  fault.sentence =
+      fmt::format("the scores are scaled by {}, {} times the declared {:.6g} ({})",
+                  describe(scale, sizes), describe(factor, sizes), right, measured_as(scale));
+  return fault;
 }
 
 Fault range_fault(const RelativeRange& range) {
@@ -190,34 +208,32 @@ std::vector<std::vector<std::int64_t>> fitting_heads(const DiagnosisCase& proble
   return fitting;
 }
 
-std::optional<double> fitting_scale(const DiagnosisCase& problem,
-                                    const std::vector<RowPlace>& wrong) {
-  const std::vector<RowPlace> places = first_few(wrong, 4);
-  if (places.empty()) return std::nullopt;
+std::optional<MeasuredNumber> fitting_scale(const DiagnosisCase& problem,
+                                            const std::vector<RowPlace>& wrong) {
+  const std::vector<RowPlace> few = first_few(wrong, 4);
+  if (few.empty()) return std::nullopt;
   Behaviour trial = problem.declared;
   const double declared = trial.scale.midpoint_double();
   const double exponent = best_exponent([&](double e) {
     trial.scale = Ball(declared * std::exp2(e));
-    return misfit(trial, places);
+    return misfit(trial, few);
   });
-  const double measured = declared * std::exp2(exponent);
-  for (const double scale : {tidied(measured), measured}) {
-    trial.scale = Ball(scale);
-    if (all_match(problem, trial, places)) return scale;
-  }
-  return std::nullopt;
-}
-
-std::optional<double> fitting_output_factor(const DiagnosisCase& problem,
-                                            const std::vector<RowPlace>& wrong) {
   const std::vector<RowPlace> places = spread_out(wrong, 16);
-  const double measured = quotient_of_outputs(problem.declared, places);
-  if (!std::isfinite(measured) || measured == 0) return std::nullopt;
-  if (all_match(problem, problem.declared, places)) return std::nullopt;
-  Behaviour trial = problem.declared;
-  for (const double factor : {std::copysign(tidied(std::abs(measured)), measured), measured}) {
-    trial.output_factor = Ball(factor);
-    if (all_match(problem, trial, places)) return factor;
+  const double roundoff = std::min(problem.format->unit_roundoff(), 0x1p-24);
+  MeasuredNumber measured =
+      refined_scale(problem.declared, declared * std::exp2(exponent), places, roundoff);
+  std::vector<double> candidates;
+  for (const NamedNumber& named : recognised(measured, sizes_of(problem.declared))) {
+    candidates.push_back(named.value);
+  }
+  candidates.push_back(measured.value);
+  for (const double scale : candidates) {
+    trial.scale = Ball(scale);
+    if (!all_match(problem, trial, places)) continue;
+    // The name where there is one, with what was measured beside it.
+    measured.uncertainty = std::max(measured.uncertainty, std::abs(scale - measured.value));
+    measured.value = scale;
+    return measured;
   }
   return std::nullopt;
 }
@@ -255,11 +271,16 @@ std::vector<Fault> measured_faults(const DiagnosisCase& problem,
     if (!heads.empty()) map.push_back(heads.front());
   }
   if (map.size() == problem.declared.key_head.size()) faults.push_back(head_map_fault(map));
-  if (const auto scale = fitting_scale(problem, wrong)) faults.push_back(scale_fault(*scale));
-  if (const auto factor = fitting_output_factor(problem, wrong)) {
-    faults.push_back(output_factor_fault(*factor));
+  if (const auto scale = fitting_scale(problem, wrong)) {
+    faults.push_back(scale_fault(*scale, problem.declared));
   }
-  if (const auto range = fitting_range(problem, wrong)) faults.push_back(range_fault(*range));
+  if (auto factor = output_factor_fault(problem, wrong)) faults.push_back(std::move(*factor));
+  // A range of which one end is right is not another range.
+  std::vector<Fault> ends = moved_range_ends(problem, wrong);
+  if (ends.empty()) {
+    if (const auto range = fitting_range(problem, wrong)) ends.push_back(range_fault(*range));
+  }
+  faults.insert(faults.end(), ends.begin(), ends.end());
   return faults;
 }
 

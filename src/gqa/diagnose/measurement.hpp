@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gqa/diagnose/fault.hpp"
+#include "gqa/diagnose/measured_number.hpp"
 #include "gqa/diagnose/row_match.hpp"
 
 namespace gqa {
@@ -15,13 +16,9 @@ namespace gqa {
 std::vector<std::vector<std::int64_t>> fitting_heads(const DiagnosisCase& problem,
                                                      std::int64_t rows = 8);
 
-/// The scale in [2^-10, 2^10] times the declared one that fits the rows best, if it fits them.
-std::optional<double> fitting_scale(const DiagnosisCase& problem,
-                                    const std::vector<RowPlace>& wrong);
-
-/// The factor other than one that takes the declared output of all these rows to the recorded
-/// one, if there is one.
-std::optional<double> fitting_output_factor(const DiagnosisCase& problem,
+/// The scale in [2^-10, 2^10] times the declared one that fits the rows best, if it fits them, with
+/// four standard errors: 1/sqrt(64) or another named number where that fits as well.
+std::optional<MeasuredNumber> fitting_scale(const DiagnosisCase& problem,
                                             const std::vector<RowPlace>& wrong);
 
 /// Keys [first, last] relative to a row's position that fit, the same for every row.
@@ -33,7 +30,8 @@ struct RelativeRange {
 std::optional<RelativeRange> fitting_range(const DiagnosisCase& problem,
                                            const std::vector<RowPlace>& wrong);
 
-/// The measurements above as faults to be searched with, those that differ from the contract.
+/// The measurements above, a common factor and the moved ends of a range as faults to be searched
+/// with, those that differ from the contract.
 std::vector<Fault> measured_faults(const DiagnosisCase& problem,
                                    const std::vector<RowPlace>& wrong);
 

@@ -119,7 +119,8 @@ std::string declared_visible_keys(const ProbeResult& result) {
 std::optional<double> read_scale(const ProbeResult& result, const Tolerance& tolerance,
                                  std::span<const Fault> known) {
   const DiagnosisCase problem = case_with(result, tolerance, known);
-  return fitting_scale(problem, places_of(problem.declared, 16));
+  const auto scale = fitting_scale(problem, places_of(problem.declared, 16));
+  return scale ? std::optional(scale->value) : std::nullopt;
 }
 
 bool holds_with(const ProbeResult& result, const Tolerance& tolerance,

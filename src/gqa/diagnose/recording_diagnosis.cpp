@@ -1,18 +1,16 @@
 #include "gqa/diagnose/recording_diagnosis.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "gqa/audit/gradient_rules.hpp"
-#include "gqa/audit/score_audit.hpp"
 #include "gqa/diagnose/gradient_diagnosis.hpp"
+#include "gqa/diagnose/rounding_diagnosis.hpp"
+#include "gqa/diagnose/side_tensor.hpp"
 
 namespace gqa {
 namespace {
-
-bool has_output(const std::vector<OutputAudit>& outputs) {
-  return std::ranges::any_of(outputs,
-                             [](const OutputAudit& entry) { return entry.name == "output"; });
-}
 
 bool gradient_fails(const std::vector<OutputAudit>& outputs) {
   return std::ranges::any_of(outputs, [](const OutputAudit& entry) {
@@ -20,10 +18,16 @@ bool gradient_fails(const std::vector<OutputAudit>& outputs) {
   });
 }
 
-bool fails(const std::vector<OutputAudit>& outputs, std::string_view output) {
-  return std::ranges::any_of(outputs, [output](const OutputAudit& entry) {
-    return entry.name == output && entry.result.verdict == Verdict::fail;
-  });
+// The names of the outputs that fail, once each, without the gradients.
+std::vector<std::string> failing_tensors(const std::vector<OutputAudit>& outputs) {
+  std::vector<std::string> names;
+  for (const OutputAudit& entry : outputs) {
+    if (entry.result.verdict == Verdict::fail && !gradient_kind(entry.name) &&
+        std::ranges::find(names, entry.name) == names.end()) {
+      names.push_back(entry.name);
+    }
+  }
+  return names;
 }
 
 // Tight to loose, the one that the audit ended with last.
@@ -39,16 +43,90 @@ std::vector<Tolerance> tolerances_of(const Tolerance& tolerance) {
   return all;
 }
 
-// Modes 1 and 2 differ by the order of softcap and bias alone.
-bool passes_swapped(const ProblemTensors& tensors, const Contract& contract,
-                    const Tolerance& tolerance) {
-  const int mode = tensors.qk_matmul_output_mode;
-  if (mode != 1 && mode != 2) return false;
-  AuditOptions options;
-  options.tolerance = tolerance;
-  const AttentionProblem problem = make_problem(tensors, contract);
-  return audit_qk_matmul_output(problem, tensors.qk_matmul_output, 3 - mode, options).verdict ==
-         Verdict::pass;
+// The rows of the worst elements. Of a packed recording they are counted in their documents.
+std::vector<RowPlace> suspects_of(const ProblemTensors& tensors,
+                                  const std::vector<OutputAudit>& outputs) {
+  std::vector<RowPlace> places;
+  if (tensors.cu_seqlens_q) return places;
+  const auto output = std::ranges::find(outputs, "output", &OutputAudit::name);
+  if (output == outputs.end()) return places;
+  for (const WorstElement& element : output->result.tally.worst) {
+    const RowPlace place{element.index[0], element.index[1], element.index[2]};
+    if (element.within.certainly_not() && std::ranges::find(places, place) == places.end()) {
+      places.push_back(place);
+    }
+  }
+  return places;
+}
+
+std::string where_of(const std::vector<OutputAudit>& outputs, const std::string& tensor) {
+  for (const OutputAudit& entry : outputs) {
+    if (entry.name == tensor && entry.result.verdict == Verdict::fail) return entry.result.where;
+  }
+  return "";
+}
+
+// What is said of one tensor whose explanations are known.
+TensorAccount account_of(const std::string& tensor, const std::vector<Explanation>& explanations,
+                         const std::vector<OutputAudit>& outputs) {
+  TensorAccount account{tensor, status_of(explanations), ""};
+  for (const Explanation& one : explanations) {
+    account.sentence += (account.sentence.empty() ? "" : "; or just as well: ") + one.sentence();
+  }
+  if (explanations.empty()) {
+    account.sentence = fmt::format("{}: unexplained", tensor);
+    const std::string where = where_of(outputs, tensor);
+    if (!where.empty()) account.sentence += fmt::format(" (wrong in {})", where);
+  }
+  return account;
+}
+
+void add_account(Diagnosis& diagnosis, TensorAccount account) {
+  diagnosis.status = std::max(diagnosis.status, account.status);
+  diagnosis.tensors.push_back(std::move(account));
+}
+
+void explain_output(Diagnosis& diagnosis, const DiagnosisCase& problem,
+                    const std::vector<OutputAudit>& outputs,
+                    const std::vector<Tolerance>& tolerances, const SearchOptions& options) {
+  Diagnosis of_output = diagnose(std::span(&problem, 1), tolerances, options);
+  // The audit knows of wrong rows that are not among those compared.
+  if (of_output.status == DiagnosisStatus::none) {
+    of_output.status = DiagnosisStatus::unexplained;
+    of_output.inseparable.clear();
+    of_output.hidden = {};
+  }
+  diagnosis = std::move(of_output);
+  diagnosis.status = DiagnosisStatus::none;
+  add_account(diagnosis, account_of("output", diagnosis.explanations, outputs));
+}
+
+void explain_side(Diagnosis& diagnosis, const std::string& name, const ProblemTensors& tensors,
+                  const DiagnosisCase& problem, const std::vector<OutputAudit>& outputs) {
+  std::vector<Explanation> of_output;
+  std::ranges::copy_if(diagnosis.explanations, std::back_inserter(of_output),
+                       [](const Explanation& one) { return one.tensor == "output"; });
+  std::vector<Explanation> found;
+  if (const auto side = SideTensor::of(name, tensors)) found = side->explain(problem, of_output);
+  add_account(diagnosis, account_of(name, found, outputs));
+  diagnosis.explanations.insert(diagnosis.explanations.end(), found.begin(), found.end());
+}
+
+void join_gradients(Diagnosis& diagnosis, Diagnosis of_gradients) {
+  for (TensorAccount& account : of_gradients.tensors) add_account(diagnosis, std::move(account));
+  diagnosis.candidates += of_gradients.candidates;
+  for (auto& one : of_gradients.explanations) diagnosis.explanations.push_back(std::move(one));
+  for (auto& line : of_gradients.measurements) diagnosis.measurements.push_back(std::move(line));
+}
+
+// What the inputs of a recording that passed cannot show. A backward pass alone has no output whose
+// rows could be asked.
+Diagnosis diagnose_passed(const ProblemTensors& tensors, const Contract& contract,
+                          const Tolerance& tolerance) {
+  if (tensors.output) return diagnose_pass(make_diagnosis_case(tensors, contract, tolerance));
+  Diagnosis diagnosis;
+  diagnosis.tolerance = tolerance;
+  return diagnosis;
 }
 
 }  // namespace
@@ -56,30 +134,27 @@ bool passes_swapped(const ProblemTensors& tensors, const Contract& contract,
 Diagnosis diagnose_recording(const ProblemTensors& tensors, const Contract& contract,
                              const std::vector<OutputAudit>& outputs, const Tolerance& tolerance,
                              const SearchOptions& options) {
+  if (worst_verdict(outputs) == Verdict::pass) {
+    return diagnose_passed(tensors, contract, tolerance);
+  }
+  if (auto rounding = diagnose_rounding(tensors, contract, outputs, tolerance)) return *rounding;
   Diagnosis diagnosis;
-  const bool passed = worst_verdict(outputs) == Verdict::pass;
-  if (!has_output(outputs)) return diagnose_gradients(tensors, contract, outputs, tolerance);
-  if (passed || fails(outputs, "output")) {
-    const std::vector<Tolerance> tolerances = tolerances_of(tolerance);
-    DiagnosisCase problem = make_diagnosis_case(tensors, contract, tolerances.front());
-    for (std::size_t n = 0; n < tolerances.size(); ++n) {
-      problem.tolerance = tolerances[n];
-      // Under the last one the audit has decided every element already.
-      diagnosis = passed && n + 1 == tolerances.size() ? diagnose_pass(problem)
-                                                       : diagnose(std::span(&problem, 1), options);
-      if (diagnosis.status != DiagnosisStatus::unexplained) break;
-    }
-    return diagnosis;
-  }
   diagnosis.tolerance = tolerance;
-  if (!fails(outputs, "qk_matmul_output")) {
-    return gradient_fails(outputs) ? diagnose_gradients(tensors, contract, outputs, tolerance)
-                                   : diagnosis;
+  const std::vector<std::string> failing = failing_tensors(outputs);
+  if (!failing.empty() && tensors.output) {
+    const std::vector<Tolerance> tolerances = tolerances_of(tolerance);
+    DiagnosisCase problem = make_diagnosis_case(tensors, contract, tolerances.back());
+    problem.suspects = suspects_of(tensors, outputs);
+    for (const std::string& name : failing) {
+      if (name == "output") {
+        explain_output(diagnosis, problem, outputs, tolerances, options);
+      } else {
+        explain_side(diagnosis, name, tensors, problem, outputs);
+      }
+    }
   }
-  diagnosis.status = DiagnosisStatus::unexplained;
-  if (passes_swapped(tensors, contract, tolerance)) {
-    diagnosis.status = DiagnosisStatus::named;
-    diagnosis.explanations.push_back({{Fault{&modes_swapped, 0}}, 0, 0});
+  if (gradient_fails(outputs)) {
+    join_gradients(diagnosis, diagnose_gradients(tensors, contract, outputs, tolerance));
   }
   return diagnosis;
 }

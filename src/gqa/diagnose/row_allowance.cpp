@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gqa/audit/ball_norms.hpp"
+#include "gqa/num/arithmetic.hpp"
 
 namespace gqa {
 namespace {
 
-// The likely bound of a search is this much wider than its formula.
-constexpr double search_factor = 4;
+// A search decides in binary64 with this margin; what it accepts is decided again by enclosures.
+// Where the model itself is binary64, the search's own roundings are as large as the bound.
+double search_factor(const PrecisionModel& model) {
+  return model.accumulation < 0x1p-40 ? 4 : 1 + 1e-3;
+}
 
 double ulp_of(const FloatFormat& format, double x) {
   const double least = format.smallest_subnormal();
@@ -40,78 +45,208 @@ Norms norms_of(const Behaviour& b, const RowPlace& place, const std::vector<std:
   return norms;
 }
 
+// Neither softcap nor bias: raw scores are what is exponentiated.
+bool has_plain_scores(const Behaviour& b) {
+  return b.contract.softcap == 0 && !b.bias && !b.slopes && b.mask_use == MaskUse::hide;
+}
+
+double largest_score(const EvaluatedRow<double>& row) {
+  double largest = row.sink_score.value_or(-std::numeric_limits<double>::infinity());
+  for (const double score : row.scores) largest = std::max(largest, score);
+  return largest;
+}
+
+std::vector<double> variances_of(const Behaviour& behaviour, const RowPlace& place,
+                                 const EvaluatedRow<double>& row, const PrecisionModel& model) {
+  const double scale = behaviour.score_scaled ? behaviour.scale.midpoint_double() : 1;
+  const bool plain = has_plain_scores(behaviour);
+  const Norms norms = norms_of(behaviour, place, row.visible);
+  const double largest = largest_score(row);
+  std::vector<double> variances;
+  for (std::size_t k = 0; k < row.scores.size(); ++k) {
+    variances.push_back(score_variance(
+        model, behaviour.key_size(), plain,
+        ScoreSquares<double>{square(scale) * norms.query4_squared * norms.key4_squared[k],
+                             square(row.raw_scores[k]), square(row.scores[k]),
+                             square(row.scores[k] - largest)}));
+  }
+  return variances;
+}
+
+// The sums that likely_bound wants of one row and of each of its columns, in binary64. They are
+// those that RoundingBound takes in balls; the bound itself is the same code.
 class LikelyEstimate {
  public:
   LikelyEstimate(const Behaviour& behaviour, const RowPlace& place, const EvaluatedRow<double>& row,
                  const PrecisionModel& model, const FloatFormat& format)
-      : behaviour_(behaviour), place_(place), row_(row), model_(model), format_(format) {
-    const double scale = behaviour.scale.midpoint_double();
-    const auto dk = static_cast<double>(behaviour.key_size());
-    const Norms norms = norms_of(behaviour, place, row.visible);
-    double largest = row.sink_score.value_or(-std::numeric_limits<double>::infinity());
-    for (const double score : row.scores) largest = std::max(largest, score);
-    const auto square = [](double x) { return x * x; };
-    for (std::size_t k = 0; k < row.scores.size(); ++k) {
-      const double raw = std::max(std::abs(row.raw_scores[k]), std::abs(row.scores[k]));
-      const double away = row.scores[k] - largest;
-      variance_.push_back(square(model.score) * (dk / 6 * square(scale) * norms.query4_squared *
-                                                     norms.key4_squared[k] +
-                                                 dk / 9 * square(raw)) +
-                          square(model.stored_score) / 3 * square(raw) +
-                          square(model.exponential) / 3 * (square(raw) + square(away) + 4));
-      score_mean_ += row.weights[k] * row.scores[k];
-    }
-    for (std::size_t k = 0; k < row.scores.size(); ++k) {
-      score_variance_ += row.weights[k] * square(row.scores[k] - score_mean_);
-    }
+      : behaviour_(behaviour),
+        place_(place),
+        row_(row),
+        model_(model),
+        recorded_(model.output_rounding(format)),
+        factor_(factor_on_values(behaviour, place)) {
+    largest_ = largest_score(row);
+    variance_ = variances_of(behaviour, place, row, model);
+    read_row();
   }
 
   std::vector<double> columns() const {
-    const auto size = row_.output.size();
-    std::vector<double> variance(size), squares(size), value_variance(size);
+    std::vector<ColumnSums> sums(row_.output.size());
     const std::int64_t head = behaviour_.value_head[static_cast<std::size_t>(place_.head)];
     for (std::size_t k = 0; k < row_.visible.size(); ++k) {
       const OperandRow values =
           behaviour_.value_row(place_.batch, head, static_cast<std::int64_t>(row_.visible[k]));
-      const double w = row_.weights[k];
-      for (std::size_t c = 0; c < size; ++c) {
-        const double v = values[static_cast<std::int64_t>(c)];
-        const double away = (v - row_.output[c]) * (v - row_.output[c]);
-        variance[c] += w * w * variance_[k] * away;
-        squares[c] += w * w * v * v;
-        value_variance[c] += std::abs(w) * away;
+      for (std::size_t c = 0; c < sums.size(); ++c) {
+        const double v = row_.reads_zero(k) ? 0 : factor_ * values[static_cast<std::int64_t>(c)];
+        const double w = row_.weights[k];
+        const double away = square(v - row_.output[c]);
+        sums[c].spread += square(w) * variance_[k] * away;
+        sums[c].weighted_squares += square(w * v);
+        sums[c].squares += v * v;
+        sums[c].sum += v;
+        sums[c].weighted_sum += w * v;
+        sums[c].value_squares += std::abs(w) * v * v;
+        sums[c].weak_sum += weak_[k] * v;
+        sums[c].weak_scores += weak_[k] * (row_.scores[k] - weak_mean_) * v;
+        sums[c].underflown +=
+            lost_part(std::abs(w), likely_row_.weight_underflow, gone_from_format) * std::abs(v);
       }
     }
-    for (std::size_t c = 0; c < size; ++c) {
-      variance[c] = joined(variance[c], squares[c], value_variance[c], row_.output[c]);
+    add_lost(sums);
+    std::vector<double> bounds;
+    for (std::size_t c = 0; c < sums.size(); ++c) {
+      bounds.push_back(search_factor(model_) * bound(sums[c], row_.output[c]));
     }
-    return variance;
+    return bounds;
   }
 
  private:
-  double joined(double variance, double squares, double value_variance, double output) const {
-    const auto n = static_cast<double>(row_.visible.size());
-    const double ua = model_.accumulation;
-    const double ul = model_.denominator;
-    variance += (model_.weight * model_.weight + ua * ua * (n / 6 + 1)) * squares +
-                (ua * ua + ul * ul) * (n / 9 + 1) * output * output;
-    const double common =
-        (model_.score + model_.exponential) * std::sqrt(std::abs(score_variance_) * value_variance);
-    const FormatRounding recorded = model_.output_rounding(format_);
-    const double stored = recorded.roundoff * std::abs(output);
-    return search_factor *
-           (model_.lambda * std::sqrt(variance) + common + stored + recorded.underflow);
+  struct ColumnSums {
+    double spread = 0;            // sum w^2 sigma^2 (v - o)^2
+    double weighted_squares = 0;  // sum w^2 v^2
+    double squares = 0;           // sum v^2
+    double sum = 0;               // sum v
+    double weighted_sum = 0;      // sum w v
+    double value_squares = 0;     // sum w v^2
+    double weak_sum = 0;          // sum r w v
+    double weak_scores = 0;       // sum r w (s - mean) v
+    double underflown = 0;        // sum of what their format loses of weights, times |v|
+    double lost = 0;              // sum of what the running sum loses of w |v|
+  };
+
+  // What the unit of a column's running sum is shows only once its squares are summed.
+  void add_lost(std::vector<ColumnSums>& sums) const {
+    const std::int64_t head = behaviour_.value_head[static_cast<std::size_t>(place_.head)];
+    for (std::size_t k = 0; k < row_.visible.size(); ++k) {
+      if (row_.reads_zero(k)) continue;
+      const OperandRow values =
+          behaviour_.value_row(place_.batch, head, static_cast<std::int64_t>(row_.visible[k]));
+      for (std::size_t c = 0; c < sums.size(); ++c) {
+        const double term = row_.weights[k] * factor_ * values[static_cast<std::int64_t>(c)];
+        const double unit =
+            model_.accumulation * (std::abs(row_.output[c]) + std::sqrt(sums[c].weighted_squares));
+        sums[c].lost += lost_part(std::abs(term), unit, gone_from_sum);
+      }
+    }
+  }
+
+  // The keys that do not dominate, as RoundingBound::bound_weak_keys.
+  void read_weak_keys() {
+    double total = 0, largest = 0, variance = 0;
+    for (std::size_t k = 0; k < row_.scores.size(); ++k) {
+      const double share = weak_share(std::abs(row_.weights[k]), likely_row_.visible);
+      weak_.push_back(share * row_.weights[k]);
+      total += weak_.back();
+      weak_mean_ += weak_.back() * row_.scores[k];
+      largest = std::max(largest, share * std::abs(row_.scores[k]));
+    }
+    weak_mean_ = total > 0 ? weak_mean_ / total : 0;
+    for (std::size_t k = 0; k < row_.scores.size(); ++k) {
+      variance += weak_[k] * square(row_.scores[k] - weak_mean_);
+    }
+    const double deviation = total > 0 ? std::sqrt(std::max(variance / total, 0.0)) : 0;
+    likely_row_.weak_coherence = coherence(model_.weight, deviation);
+    if (model_.stored_score > 0) {
+      likely_row_.stored_score_coherence = coherence(2 * model_.stored_score * largest, deviation);
+    }
+  }
+
+  static double deviation_of(double sum, double squares, double n) {
+    return std::sqrt(std::max(squares / n - square(sum / n), 0.0));
+  }
+
+  void read_row() {
+    likely_row_.visible = static_cast<double>(row_.visible.size());
+    likely_row_.key_size = static_cast<double>(behaviour_.key_size());
+    double denominator = row_.sink_score ? std::exp(*row_.sink_score - largest_) : 0;
+    for (std::size_t k = 0; k < row_.scores.size(); ++k) {
+      denominator += std::exp(row_.scores[k] - largest_);
+      likely_row_.lost_weights +=
+          lost_part(std::abs(row_.weights[k]), model_.denominator, gone_from_sum);
+    }
+    likely_row_.weight_underflow = row_weight_underflow(model_, denominator);
+    read_weak_keys();
+    double total = 0, squares = 0, mean = 0, score_squares = 0;
+    for (std::size_t k = 0; k < row_.scores.size(); ++k) {
+      const double from_top = row_.scores[k] - largest_;
+      total += row_.weights[k];
+      squares += square(row_.weights[k]);
+      mean += row_.weights[k] * from_top;
+      score_squares += row_.weights[k] * square(from_top);
+    }
+    const double key_variance = score_squares / total - square(mean / total);
+    likely_row_.weight_coherence = coherence(model_.weight, std::sqrt(std::max(key_variance, 0.0)));
+    likely_row_.denominator_coherence =
+        coherence(2 * model_.denominator, deviation_of(total, squares, likely_row_.visible));
+    if (row_.sink_weight) {
+      const double from_top = *row_.sink_score - largest_;
+      mean += *row_.sink_weight * from_top;
+      score_squares += *row_.sink_weight * square(from_top);
+      likely_row_.sink_variance =
+          sink_score_variance(model_, *row_.sink_weight, *row_.sink_score, from_top);
+    }
+    likely_row_.score_deviation = std::sqrt(std::max(score_squares - square(mean), 0.0));
+  }
+
+  double bound(const ColumnSums& sums, double output) const {
+    LikelyColumn<double> column;
+    column.output = std::abs(output);
+    column.spread = sums.spread;
+    column.weighted_squares = sums.weighted_squares;
+    column.squares = sums.squares;
+    column.sum = std::abs(sums.sum);
+    column.value_deviation =
+        std::sqrt(std::max(sums.value_squares - square(sums.weighted_sum), 0.0));
+    column.accumulation_coherence =
+        coherence(2 * model_.accumulation * column.output,
+                  deviation_of(sums.weighted_sum, sums.weighted_squares, likely_row_.visible));
+    column.value_coherence = coherence(2 * model_.value * column.output, column.value_deviation);
+    column.weak_output = std::abs(sums.weak_sum);
+    column.score_covariance = std::abs(sums.weak_scores);
+    column.lost_values = sums.lost;
+    column.underflown_values = sums.underflown;
+    // As if the query's coordinates met the values independently, with room: the sum itself is for
+    // the enclosures.
+    if (model_.operand > 0) {
+      column.query_covariance = 6 * sums.spread / square(model_.operand);
+    }
+    return likely_bound(model_, likely_row_, column, recorded_);
   }
 
   const Behaviour& behaviour_;
   const RowPlace& place_;
   const EvaluatedRow<double>& row_;
   const PrecisionModel& model_;
-  const FloatFormat& format_;
-  std::vector<double> variance_;
-  double score_mean_ = 0;
-  double score_variance_ = 0;
+  FormatRounding recorded_;
+  double factor_;
+  double largest_ = 0;            // of the scores, the sink's among them
+  std::vector<double> variance_;  // sigma_j^2 per visible key
+  std::vector<double> weak_;      // r_j w_j
+  double weak_mean_ = 0;          // of the scores under those
+  LikelyRow<double> likely_row_;
 };
+
+}  // namespace
 
 double stated_allowance(const Tolerance& tolerance, const FloatFormat& format, double output) {
   if (const auto* stated = std::get_if<AbsoluteRelativeTolerance>(&tolerance)) {
@@ -120,14 +255,30 @@ double stated_allowance(const Tolerance& tolerance, const FloatFormat& format, d
   return std::get<UlpTolerance>(tolerance).ulps.get_d() * ulp_of(format, output);
 }
 
-}  // namespace
+std::vector<double> score_variances(const Behaviour& behaviour, const RowPlace& place,
+                                    const EvaluatedRow<double>& row, const Tolerance& tolerance) {
+  const auto* model = std::get_if<ModelTolerance>(&tolerance);
+  if (model == nullptr) return std::vector<double>(row.scores.size(), 0);
+  return variances_of(behaviour, place, row, *model->model);
+}
+
+double factor_on_values(const Behaviour& behaviour, const RowPlace& place) {
+  double factor = behaviour.output_factor ? behaviour.output_factor->midpoint_double() : 1;
+  if (!behaviour.head_factors.empty()) {
+    factor *= behaviour.head_factors[static_cast<std::size_t>(
+        place.batch * behaviour.query_heads() + place.head)];
+  }
+  return factor;
+}
 
 std::vector<double> estimated_allowance(const Behaviour& behaviour, const RowPlace& place,
                                         const EvaluatedRow<double>& row, const Tolerance& tolerance,
                                         const FloatFormat& format) {
   std::vector<double> allowance(row.output.size());
   const auto* model = std::get_if<ModelTolerance>(&tolerance);
-  if (model != nullptr) {
+  // Where nothing was summed, nothing but the output's own format may have rounded.
+  const bool summed = !row.visible.empty();
+  if (model != nullptr && summed) {
     allowance = LikelyEstimate(behaviour, place, row, *model->model, format).columns();
   }
   for (std::size_t c = 0; c < allowance.size(); ++c) {
@@ -144,10 +295,9 @@ RowRounding rounding_of(const Behaviour& behaviour, const RowPlace& place,
   RowRounding rounding;
   rounding.key_size = behaviour.key_size();
   rounding.visible = static_cast<std::int64_t>(row.visible.size());
-  rounding.scale = behaviour.scale;
+  rounding.scale = behaviour.score_scaled ? behaviour.scale : Ball(1);
   rounding.softcap = Ball(behaviour.contract.softcap);
-  rounding.plain = behaviour.contract.softcap == 0 && !behaviour.bias && !behaviour.slopes &&
-                   behaviour.mask_use == MaskUse::hide;
+  rounding.plain = has_plain_scores(behaviour);
   std::vector<Ball> vector;
   for (std::int64_t d = 0; d < behaviour.key_size(); ++d) {
     vector.emplace_back(behaviour.query.at(place.batch, place.head, place.row, d));

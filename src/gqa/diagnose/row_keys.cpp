@@ -115,6 +115,7 @@ RowKeys keys_of_row(const Behaviour& behaviour, std::int64_t batch, std::int64_t
   keys.slots = extent.slots;
   keys.begin = extent.begin;
   keys.end = extent.begin + extent.length;
+  if (behaviour.history_is_zero) keys.zeros_end = keys.end - extent.queries;
   for (std::int64_t key = keys.begin; key < keys.end; ++key) {
     const bool in_range = range_allows(behaviour, extent, keys.position, key - extent.begin) &&
                           half_allows(behaviour, extent, head, key - extent.begin);

@@ -18,6 +18,9 @@ struct RowKeys {
   std::int64_t slots = 0;            ///< of the document from `begin` on, whatever its length
   std::vector<std::size_t> visible;  ///< that take part in the softmax, ascending
   std::vector<char> filled;          ///< per entry of `visible`: hidden by a rule, but not left out
+  std::int64_t zeros_end = 0;        ///< keys below this hold zeros, whatever was put there
+  /// Does the k-th visible key, and its value, read as zero?
+  bool reads_zero(std::size_t k) const { return static_cast<std::int64_t>(visible[k]) < zeros_end; }
   std::vector<std::size_t> once_hidden;  ///< of an empty row: hidden by range or mask, not both
 };
 

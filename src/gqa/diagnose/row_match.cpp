@@ -1,6 +1,7 @@
 #include "gqa/diagnose/row_match.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "gqa/audit/verdict.hpp"
 
@@ -36,20 +37,48 @@ double recorded(const Behaviour& behaviour, const RowPlace& place, std::int64_t 
   return behaviour.output.at(place.batch, place.head, place.row, column);
 }
 
-bool matches_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
-                     const RowPlace& declared_place) {
+namespace {
+
+double distance_of(double output, double expected, bool is_nan) {
+  if (is_nan || std::isnan(output)) {
+    return is_nan && std::isnan(output) ? 0 : std::numeric_limits<double>::infinity();
+  }
+  return output == expected ? 0 : output - expected;
+}
+
+// The row itself, and whether every column is within what is allowed; stops at the first that is
+// not, unless all distances are wanted.
+RowComparison compared(const DiagnosisCase& problem, const Behaviour& behaviour,
+                       const RowPlace& declared_place, bool all) {
   const RowPlace place = walked(behaviour, declared_place);
-  const EvaluatedRow<double> row =
-      evaluate_row<double>(behaviour, place.batch, place.head, place.row);
-  if (row.anything) return true;
-  const std::vector<double> allowed =
-      estimated_allowance(behaviour, place, row, problem.tolerance, *problem.format);
+  RowComparison result;
+  result.expected = evaluate_row<double>(behaviour, place.batch, place.head, place.row);
+  const EvaluatedRow<double>& row = result.expected;
+  if (row.anything) return result;
+  result.allowed = estimated_allowance(behaviour, place, row, problem.tolerance, *problem.format);
   for (std::size_t c = 0; c < row.output.size(); ++c) {
     const double output = recorded(behaviour, place, static_cast<std::int64_t>(c));
-    if (row.narrow != nullptr && !encode_exact(*row.narrow, output)) return false;
-    if (!holds(output, row.output[c], row.is_nan[c] != 0, allowed[c])) return false;
+    const bool is_nan = row.is_nan[c] != 0;
+    if ((row.narrow != nullptr && !encode_exact(*row.narrow, output)) ||
+        !holds(output, row.output[c], is_nan, result.allowed[c])) {
+      result.matches = false;
+      if (!all) return result;
+    }
+    if (all) result.distance.push_back(distance_of(output, row.output[c], is_nan));
   }
-  return true;
+  return result;
+}
+
+}  // namespace
+
+RowComparison compare_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
+                              const RowPlace& place) {
+  return compared(problem, behaviour, place, true);
+}
+
+bool matches_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
+                     const RowPlace& place) {
+  return compared(problem, behaviour, place, false).matches;
 }
 
 Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour,
@@ -65,6 +94,7 @@ Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour,
     bound.emplace(*model->model, rounding, model->model->output_rounding(*problem.format));
   }
   const std::int64_t value_head = behaviour.value_head[static_cast<std::size_t>(place.head)];
+  const double factor = factor_on_values(behaviour, place);
   Uncertain all = Uncertain::yes();
   for (std::size_t c = 0; c < row.output.size(); ++c) {
     const auto column = static_cast<std::int64_t>(c);
@@ -79,9 +109,11 @@ Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour,
     }
     if (row.narrow != nullptr && !encode_exact(*row.narrow, output)) return Uncertain::no();
     std::vector<Ball> values;
-    for (const std::size_t j : row.visible) {
-      values.emplace_back(
-          behaviour.value_at(place.batch, value_head, static_cast<std::int64_t>(j), column));
+    for (std::size_t k = 0; k < row.visible.size(); ++k) {
+      const auto key = static_cast<std::int64_t>(row.visible[k]);
+      values.emplace_back(row.reads_zero(k)
+                              ? 0
+                              : factor * behaviour.value_at(place.batch, value_head, key, column));
     }
     std::vector<const Ball*> pointers;
     for (const Ball& value : values) pointers.push_back(&value);

@@ -50,7 +50,7 @@ class ScoreReader {
         scores.final.push_back(behaviour_.softcap_after_mask ? T(-cap_) : T(0));
         continue;
       }
-      T raw = product(j, scores, k);
+      T raw = keys.reads_zero(k) ? T(0) : product(j, scores, k);
       if (behaviour_.score_scaled) raw = T(raw * scale_);
       scores.final.push_back(finished(raw, slope, keys, j, scores));
       scores.raw.push_back(std::move(raw));
@@ -100,6 +100,7 @@ class ScoreReader {
     if (behaviour_.overflow.softcap && std::abs(middle(raw) / middle(cap_)) > largest_exponent) {
       scores.is_nan = true;
     }
+    if (behaviour_.softcap_as_product) return T(T(raw / cap_) * tanh(T(raw / cap_)) + added);
     if (behaviour_.softcap_after_mask) return T(cap_ * tanh(T((raw + added) / cap_)));
     return T(T(cap_ * tanh(T(raw / cap_))) + added);
   }

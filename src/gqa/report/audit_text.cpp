@@ -145,13 +145,20 @@ std::string case_text(const AuditCase& entry) {
 std::string assertion_text(const AuditCase& entry) {
   std::string text;
   if (entry.verdict == Verdict::fail && entry.diagnosis) {
+    std::string tensor;
     for (const Explanation& explanation : entry.diagnosis->explanations) {
-      text += text.empty() ? "attention is wrong: " : "or just as well: ";
+      const bool again = explanation.tensor == tensor;
+      text += text.empty() ? "attention is wrong: " : again ? "or just as well: " : "and: ";
       text += explanation.describe();
-      for (const Fault& fault : explanation.faults) {
-        text += fmt::format("\n  {}", fault.kind->sentence);
+      text += fmt::format("\n  {}\n", explanation.sentence());
+      tensor = explanation.tensor;
+    }
+    for (const TensorAccount& account : entry.diagnosis->tensors) {
+      if (account.status == DiagnosisStatus::rounding ||
+          (account.status == DiagnosisStatus::unexplained && !text.empty())) {
+        text += fmt::format("{}{}\n",
+                            text.empty() ? "attention is wrong: " : "and: ", account.sentence);
       }
-      text += "\n";
     }
   }
   if (text.empty() && entry.verdict == Verdict::fail) {

@@ -10,19 +10,57 @@
 namespace gqa {
 namespace {
 
-std::string fault_lines(const Fault& fault, const std::string& indent) {
-  std::string text = fmt::format("{}{}: {}\n", indent, fault.describe(), fault.kind->sentence);
+std::string fault_lines(const Fault& fault, const std::string& tensor, const std::string& indent) {
+  // The line before names the tensor, but where the sentence begins with it.
+  const bool begins_with_name = family(*fault.kind) == "content";
+  const std::string said =
+      Explanation{{fault}, 0, 0, begins_with_name ? tensor : std::string("output")}.sentence();
+  std::string text = fmt::format("{}{}: {}\n", indent, fault.describe(), said);
   text += fmt::format("{}    {}\n", indent, fault.kind->formula);
   return text;
+}
+
+// "diagnosis", "diagnosis of grad_key".
+std::string diagnosis_of(const std::string& tensor) {
+  return tensor == "output" ? "diagnosis" : "diagnosis of " + tensor;
 }
 
 std::string explanation_lines(const Explanation& explanation, bool is_first,
                               const std::string& indent) {
   const bool several = explanation.faults.size() > 1;
   std::string text =
-      fmt::format("{}{}{}\n", indent, is_first ? "diagnosis" : "or just as well",
+      fmt::format("{}{}{}\n", indent,
+                  is_first ? diagnosis_of(explanation.tensor) : std::string("or just as well"),
                   several ? fmt::format(", {} faults together:", explanation.faults.size()) : ":");
-  for (const Fault& fault : explanation.faults) text += fault_lines(fault, indent + "  ");
+  for (const Fault& fault : explanation.faults) {
+    text += fault_lines(fault, explanation.tensor, indent + "  ");
+  }
+  return text;
+}
+
+// Tensors that no explanation speaks of. Where that is `output`, or where no account was made, the
+// search and its measurements are told.
+std::string unexplained_lines(const Diagnosis& diagnosis, const std::string& indent) {
+  std::string text;
+  const bool of_output = diagnosis.tensors.empty() || diagnosis.tensors.front().tensor == "output";
+  const auto status =
+      diagnosis.tensors.empty() ? diagnosis.status : diagnosis.tensors.front().status;
+  if (of_output && status == DiagnosisStatus::unexplained) {
+    text +=
+        fmt::format("{}diagnosis: unexplained by any {}of up to three known faults ({} tried)\n",
+                    indent, diagnosis.cut_short ? "tried set " : "set ", diagnosis.candidates);
+  }
+  for (const TensorAccount& account : diagnosis.tensors) {
+    if (account.status == DiagnosisStatus::unexplained && account.tensor != "output") {
+      text += fmt::format("{}diagnosis of {}\n", indent, account.sentence);
+    }
+    if (account.status == DiagnosisStatus::rounding) {
+      text += fmt::format("{}{}: {}\n", indent, diagnosis_of(account.tensor), account.sentence);
+    }
+  }
+  for (const std::string& line : diagnosis.measurements) {
+    text += fmt::format("{}  {}\n", indent, line);
+  }
   return text;
 }
 
@@ -62,17 +100,12 @@ std::string inseparable_lines(const Diagnosis& diagnosis, const std::string& ind
 
 std::string diagnosis_text(const Diagnosis& diagnosis, const std::string& indent) {
   std::string text;
+  std::string tensor;
   for (const Explanation& explanation : diagnosis.explanations) {
-    text += explanation_lines(explanation, text.empty(), indent);
+    text += explanation_lines(explanation, explanation.tensor != tensor, indent);
+    tensor = explanation.tensor;
   }
-  if (diagnosis.status == DiagnosisStatus::unexplained) {
-    text +=
-        fmt::format("{}diagnosis: unexplained by any {}of up to three known faults ({} tried)\n",
-                    indent, diagnosis.cut_short ? "tried set " : "set ", diagnosis.candidates);
-    for (const std::string& line : diagnosis.measurements) {
-      text += fmt::format("{}  {}\n", indent, line);
-    }
-  }
+  text += unexplained_lines(diagnosis, indent);
   return text + inseparable_lines(diagnosis, indent);
 }
 
@@ -87,10 +120,19 @@ nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
       entry["descriptions"].push_back(fault.describe());
       entry["formulas"].push_back(fault.kind->formula);
     }
+    entry["tensor"] = explanation.tensor;
+    entry["sentence"] = explanation.sentence();
+    entry["tolerance"] = describe(explanation.tolerance);
     entry["violations"] = 0;
     entry["rows"] = explanation.rows;
     entry["certified_rows"] = explanation.certified_rows;
     json["explanations"].push_back(std::move(entry));
+  }
+  json["tensors"] = nlohmann::ordered_json::array();
+  for (const TensorAccount& account : diagnosis.tensors) {
+    json["tensors"].push_back({{"tensor", account.tensor},
+                               {"status", name(account.status)},
+                               {"sentence", account.sentence}});
   }
   json["inseparable"] = nlohmann::ordered_json::array();
   for (const auto& [first, second] : diagnosis.inseparable) {

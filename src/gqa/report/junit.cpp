@@ -27,9 +27,8 @@ std::string worst_lines(const OutputAudit& output) {
 
 // A diagnosis is of `output` if that fails, and otherwise of the gradients.
 bool is_diagnosed(const AuditCase& entry, std::string_view output) {
-  const OutputAudit& first = entry.outputs.front();
-  const bool of_output = first.name == "output" && first.result.verdict == Verdict::fail;
-  return of_output ? output == "output" : is_gradient(output);
+  return std::ranges::find(entry.diagnosis->tensors, output, &TensorAccount::tensor) !=
+         entry.diagnosis->tensors.end();
 }
 
 TestCase test_case(const AuditCase& entry, const OutputAudit& output) {
@@ -51,6 +50,7 @@ TestCase test_case(const AuditCase& entry, const OutputAudit& output) {
     if (!undeclared.empty()) result.message += "; " + undeclared;
     if (entry.diagnosis && is_diagnosed(entry, output.name)) {
       for (const Explanation& explanation : entry.diagnosis->explanations) {
+        if (explanation.tensor != output.name) continue;
         result.message += fmt::format("; {}", explanation.describe());
       }
       result.details += diagnosis_text(*entry.diagnosis, "");

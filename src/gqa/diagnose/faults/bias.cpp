@@ -33,7 +33,15 @@ Edit apply_geometric(Behaviour& b, std::int64_t) {
   return Edit::changed;
 }
 
+Edit apply_alibi_missing(Behaviour& b, std::int64_t) {
+  if (!b.slopes) return Edit::not_applicable;
+  b.slopes.reset();
+  return Edit::changed;
+}
+
 constexpr std::array bias_kinds{
+    FaultKind{"bias.alibi_missing", "ALiBi is not applied", "s instead of s - slope |p - j|", "S19",
+              apply_alibi_missing},
     FaultKind{"bias.alibi_exponent", "the ALiBi slopes' exponent is off by one head",
               "2^(-8 h / n) instead of 2^(-8 (h + 1) / n)", "S17", apply_exponent},
     FaultKind{"bias.alibi_power_of_two",

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "gqa/diagnose/fault.hpp"
+#include "gqa/diagnose/row_keys.hpp"
 
 namespace gqa {
 namespace {
@@ -34,9 +35,28 @@ Edit apply_past_dropped(Behaviour& b, std::int64_t) {
   return Edit::changed;
 }
 
+// With as many rows as keys there is no history.
+Edit apply_history_zeros(Behaviour& b, std::int64_t) {
+  b.history_is_zero = true;
+  const std::vector<std::int64_t> rows =
+      b.documents ? b.documents->query_starts : std::vector<std::int64_t>{0};
+  for (std::int64_t batch = 0; batch < b.batch(); ++batch) {
+    for (const std::int64_t row : rows) {
+      if (row == b.queries()) continue;  // the end of the last document, or no row at all
+      const RowKeys keys = keys_of_row(b, batch, 0, row);
+      if (keys.zeros_end > keys.begin) return Edit::changed;
+    }
+  }
+  return Edit::same;
+}
+
 constexpr std::array length_kinds{
     FaultKind{"length.past_dropped", "the past keys are ignored", "keys = the new ones alone", "P7",
               apply_past_dropped},
+    FaultKind{"length.history_zeros",
+              "the keys and values before the newest T read as zeros: a cache that was never "
+              "written, or was trimmed away",
+              "k_j = v_j = 0 for j < L - T", "P9", apply_history_zeros},
     FaultKind{"length.capacity", "the cache's capacity is taken for its length",
               "every slot up to the capacity is visible", "P1", apply_capacity},
     FaultKind{"length.one_short", "the cached length is one short: the newest key is dropped",

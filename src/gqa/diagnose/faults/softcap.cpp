@@ -22,12 +22,20 @@ Edit apply_overflow(Behaviour& b, std::int64_t) {
   return Edit::changed;
 }
 
+Edit apply_tanh_product(Behaviour& b, std::int64_t) {
+  if (b.contract.softcap == 0) return Edit::not_applicable;
+  b.softcap_as_product = true;
+  return Edit::changed;
+}
+
 constexpr std::array softcap_kinds{
     FaultKind{"softcap.missing", "the softcap is not applied", "s instead of c tanh(s / c)", "S12",
               apply_softcap_missing},
     FaultKind{"softcap.after_mask", "the softcap is applied after mask and bias",
               "c tanh((s + mask) / c): a masked key keeps the weight of the score -c", "S13",
               apply_after_mask},
+    FaultKind{"softcap.tanh_product", "the softcap multiplies by the argument, not by the cap",
+              "x tanh(x) instead of c tanh(x), x = s / c", "S18", apply_tanh_product},
     FaultKind{"softcap.overflow", "the softcap's tanh overflows",
               "(e^x - e^-x) / (e^x + e^-x) = inf / inf for |x| > 88.7", "S16", apply_overflow},
 };

@@ -16,7 +16,7 @@ using namespace html;  // NOLINT: the vocabulary of this file
 
 std::int64_t named_cases(const std::vector<AuditCase>& cases) {
   return std::ranges::count_if(cases, [](const AuditCase& entry) {
-    return entry.diagnosis && entry.diagnosis->status == DiagnosisStatus::named;
+    return entry.diagnosis && !entry.diagnosis->explanations.empty();
   });
 }
 

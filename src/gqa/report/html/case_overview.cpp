@@ -51,7 +51,9 @@ Markup diagnosis_cell(const AuditCase& entry) {
   if (!entry.diagnosis || entry.diagnosis->status == DiagnosisStatus::none) {
     return text(entry.verdict == Verdict::pass ? "" : "\u2013");
   }
-  if (entry.diagnosis->explanations.empty()) return text("unexplained");
+  if (entry.diagnosis->explanations.empty()) {
+    return text(std::string(name(entry.diagnosis->status)));
+  }
   const std::size_t others = entry.diagnosis->explanations.size() - 1;
   Markup content = code(named_faults(*entry.diagnosis));
   if (others > 0) {

@@ -13,9 +13,13 @@ std::string sentence_of(const std::string& slug) {
   return kind != nullptr ? std::string(kind->sentence) : "";
 }
 
+// `is_first`: of its tensor.
 Markup explanation_markup(const Explanation& explanation, bool is_first) {
   Markup content;
   if (!is_first) content += element("p", "or", text("or just as well"));
+  if (is_first && explanation.tensor != "output") {
+    content += element("p", text("Of ") + code(explanation.tensor) + text(":"));
+  }
   if (explanation.faults.size() > 1) {
     content += paragraph(fmt::format("{} faults together:", explanation.faults.size()));
   }
@@ -30,10 +34,24 @@ Markup explanation_markup(const Explanation& explanation, bool is_first) {
   return content;
 }
 
+// Is the output itself, or what has no account of its own, unexplained?
+bool output_is_unexplained(const Diagnosis& diagnosis) {
+  if (diagnosis.tensors.empty()) return diagnosis.status == DiagnosisStatus::unexplained;
+  const TensorAccount& first = diagnosis.tensors.front();
+  return first.tensor == "output" && first.status == DiagnosisStatus::unexplained;
+}
+
 Markup unexplained_markup(const Diagnosis& diagnosis) {
-  Markup content = paragraph(fmt::format(
-      "Unexplained: no {}of up to three known faults makes every row right ({} tried).",
-      diagnosis.cut_short ? "tried set " : "set ", counted(diagnosis.candidates, "set")));
+  Markup content;
+  if (output_is_unexplained(diagnosis)) {
+    content += paragraph(fmt::format(
+        "Unexplained: no {}of up to three known faults makes every row right ({} tried).",
+        diagnosis.cut_short ? "tried set " : "set ", counted(diagnosis.candidates, "set")));
+  }
+  for (const TensorAccount& account : diagnosis.tensors) {
+    const bool told = account.tensor == "output" || account.status != DiagnosisStatus::unexplained;
+    if (!told) content += paragraph(sentence(account.sentence));
+  }
   std::vector<Markup> measured;
   for (const std::string& measurement : diagnosis.measurements) {
     measured.push_back(text(measurement));
@@ -72,10 +90,11 @@ Markup inseparable_markup(const std::string& id, const Diagnosis& diagnosis) {
 }  // namespace
 
 Markup fault_markup(const Fault& fault) {
-  return element("div", "fault",
-                 element("p", "slug", code(fault.describe())) +
-                     paragraph(sentence(fault.kind->sentence)) +
-                     element("p", element("span", "formula", text(fault.kind->formula))));
+  return element(
+      "div", "fault",
+      element("p", "slug", code(fault.describe())) +
+          paragraph(sentence(fault.sentence.empty() ? fault.kind->sentence : fault.sentence)) +
+          element("p", element("span", "formula", text(fault.kind->formula))));
 }
 
 std::string named_faults(const Diagnosis& diagnosis) {
@@ -84,10 +103,15 @@ std::string named_faults(const Diagnosis& diagnosis) {
 
 Markup diagnosis_section(const std::string& id, const Diagnosis& diagnosis) {
   Markup content;
+  std::string tensor;
   for (const Explanation& explanation : diagnosis.explanations) {
-    content += explanation_markup(explanation, &explanation == &diagnosis.explanations.front());
+    content += explanation_markup(explanation, explanation.tensor != tensor);
+    tensor = explanation.tensor;
   }
   if (diagnosis.status == DiagnosisStatus::unexplained) content += unexplained_markup(diagnosis);
+  if (diagnosis.status == DiagnosisStatus::rounding && !diagnosis.tensors.empty()) {
+    content += paragraph(sentence(diagnosis.tensors.front().sentence));
+  }
   return content + inseparable_markup(id, diagnosis) +
          not_shown_markup(id + "-not-shown", diagnosis.hidden);
 }
