@@ -89,7 +89,8 @@ class Tolerance(TypedDict, total=False):
 
     atol, rtol: |output - reference| <= atol + rtol |reference|.
     max_ulp: in units in the last place of the reference, in the output's type.
-    model: a precision model: "f64", "f32", "f16-f32", "bf16-f32", "f16", "bf16".
+    model: a precision model: "f64", "f32", "f16-f32", "bf16-f32", "f16-stored", "bf16-stored",
+        "fp8-weights", "tf32", "f16-products", "bf16-products", "bf16x3", "f16", "bf16".
     accept: "worst-case": pass what only a model's worst case explains.
     """
 

@@ -12,6 +12,8 @@ target_compile_options(gqaverify_options INTERFACE
   # Not where files are compiled together: what one file calls something is no other file's concern.
   $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>
   -ffp-contract=off -fno-fast-math)
+# A library that nothing is needed of is not loaded at every start either.
+target_link_options(gqaverify_options INTERFACE LINKER:--as-needed)
 if(GQAVERIFY_WARNINGS_AS_ERRORS)
   target_compile_options(gqaverify_options INTERFACE -Werror)
 endif()
@@ -46,6 +48,12 @@ function(gqaverify_unity target)
     endif()
     get_filename_component(path "${source}" ABSOLUTE BASE_DIR "${base}")
     get_filename_component(folder "${path}" DIRECTORY)
+    # Highway compiles such a file once for each instruction set.
+    file(STRINGS "${path}" per_target REGEX "hwy/foreach_target.h" LIMIT_COUNT 1)
+    if(per_target)
+      set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
+      continue()
+    endif()
     file(STRINGS "${path}" lines)
     list(LENGTH lines count)
     if(NOT folder STREQUAL last_folder)

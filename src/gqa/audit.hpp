@@ -30,7 +30,7 @@ struct CheckOptions {
   std::string max_ulp = "";
   std::string atol = "";
   std::string rtol = "";
-  std::string model = "";          ///< "f64", "f32", "f16-f32", "bf16-f32", "f16", "bf16"
+  std::string model = "";          ///< "f32", "bf16-f32", ...: those of precision_presets.cpp
   bool accept_worst_case = false;  ///< of a model: pass what only its worst case explains
 
   std::optional<TensorView> attn_mask = {};         ///< broadcastable to [B, Hq, T, P + S]

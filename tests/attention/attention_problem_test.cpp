@@ -2,22 +2,20 @@
 
 #include <doctest/doctest.h>
 
-#include <limits>
-
 #include "support/errors.hpp"
+#include "support/numbers.hpp"
 #include "support/typed.hpp"
 
 using namespace gqa;
 using gqa::test::counting;
+using gqa::test::f32;
+using gqa::test::infinity;
+using gqa::test::not_a_number;
 using gqa::test::refusal_of;
 using gqa::test::tensor_of;
 using gqa::test::tensor_of_bits;
 
 namespace {
-
-constexpr ElementType f32 = ElementType::binary32;
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 // B=1, Hq=4, Hkv=2, T=2, S=3, dk=2, dv=1.
 ProblemTensors good_tensors() {
@@ -30,7 +28,7 @@ ProblemTensors good_tensors() {
 }
 
 template <class Change>
-std::string refusal(Change change, const Contract& contract = {}) {
+std::string problem_refusal(Change change, const Contract& contract = {}) {
   ProblemTensors tensors = good_tensors();
   change(tensors);
   return refusal_of([&] { make_problem(tensors, contract); });
@@ -49,10 +47,10 @@ TEST_CASE("attention_problem: sizes, head map and operands of a good problem") {
 }
 
 TEST_CASE("attention_problem: query, key and value are needed, the output is not") {
-  CHECK(refusal([](auto& t) { t.query = nullptr; }) == "contract.missing_tensor at query");
-  CHECK(refusal([](auto& t) { t.key = nullptr; }) == "contract.missing_tensor at key");
-  CHECK(refusal([](auto& t) { t.value = nullptr; }) == "contract.missing_tensor at value");
-  CHECK(refusal([](auto& t) { t.output = nullptr; }) == "none");
+  CHECK(problem_refusal([](auto& t) { t.query = nullptr; }) == "contract.missing_tensor at query");
+  CHECK(problem_refusal([](auto& t) { t.key = nullptr; }) == "contract.missing_tensor at key");
+  CHECK(problem_refusal([](auto& t) { t.value = nullptr; }) == "contract.missing_tensor at value");
+  CHECK(problem_refusal([](auto& t) { t.output = nullptr; }) == "none");
 }
 
 TEST_CASE("attention_problem: integers are no operands, floats are no lengths") {
@@ -61,43 +59,44 @@ TEST_CASE("attention_problem: integers are no operands, floats are no lengths") 
     return tensor_of_bits(ElementType::int64, std::move(shape),
                           std::vector<std::uint64_t>(count, 1));
   };
-  CHECK(refusal([&](auto& t) {
+  CHECK(problem_refusal([&](auto& t) {
           t.query = integers({1, 4, 2, 2});
         }) == "contract.element_type at query");
-  CHECK(refusal([&](auto& t) {
+  CHECK(problem_refusal([&](auto& t) {
           t.output = integers({1, 4, 2, 1});
         }) == "contract.element_type at output");
-  CHECK(refusal([&](auto& t) {
+  CHECK(problem_refusal([&](auto& t) {
           t.attn_mask = integers({2, 3});
         }) == "contract.element_type at attn_mask");
-  CHECK(refusal([&](auto& t) { t.sink = integers({4}); }) == "tensor.not_floating_point at sink");
-  CHECK(refusal([&](auto& t) { t.nonpad_kv_seqlen = counting(f32, {1}); }) ==
+  CHECK(problem_refusal([&](auto& t) { t.sink = integers({4}); }) ==
+        "tensor.not_floating_point at sink");
+  CHECK(problem_refusal([&](auto& t) { t.nonpad_kv_seqlen = counting(f32, {1}); }) ==
         "tensor.not_integer at nonpad_kv_seqlen");
-  CHECK(refusal([&](auto& t) {
+  CHECK(problem_refusal([&](auto& t) {
           t.nonpad_kv_seqlen = integers({1, 1});
         }) == "contract.shape_rank at nonpad_kv_seqlen");
-  CHECK(refusal([&](auto& t) { t.nonpad_kv_seqlen = integers({2}); }) ==
+  CHECK(problem_refusal([&](auto& t) { t.nonpad_kv_seqlen = integers({2}); }) ==
         "contract.lengths at nonpad_kv_seqlen");
 }
 
 TEST_CASE("attention_problem: the rules of contract, shapes and head map are all asked") {
   Contract contract;
   contract.scale = -1;
-  CHECK(refusal([](auto&) {}, contract) == "contract.scale_not_positive at scale");
+  CHECK(problem_refusal([](auto&) {}, contract) == "contract.scale_not_positive at scale");
   contract = {};
   contract.head_map = {HeadMapKind::explicit_list, {0, 1}};
-  CHECK(refusal([](auto&) {}, contract) == "contract.head_map_length at head_map");
-  CHECK(refusal([](auto& t) {
+  CHECK(problem_refusal([](auto&) {}, contract) == "contract.head_map_length at head_map");
+  CHECK(problem_refusal([](auto& t) {
           t.query = counting(f32, {1, 3, 2, 2});
           t.output = nullptr;
         }) == "contract.heads_not_divisible at head_map");
-  CHECK(refusal([](auto& t) {
+  CHECK(problem_refusal([](auto& t) {
           t.output = counting(f32, {1, 4, 2, 2});
         }) == "contract.shape_mismatch at output");
-  CHECK(refusal([](auto& t) {
+  CHECK(problem_refusal([](auto& t) {
           t.past_key = counting(f32, {1, 2, 1, 2});
         }) == "contract.past_incomplete at past_value");
-  CHECK(refusal([](auto& t) {
+  CHECK(problem_refusal([](auto& t) {
           t.past_value = counting(f32, {1, 2, 1, 1});
         }) == "contract.past_incomplete at past_key");
 }
@@ -105,12 +104,12 @@ TEST_CASE("attention_problem: the rules of contract, shapes and head map are all
 TEST_CASE("attention_problem: a declared head count that the tensors contradict is refused") {
   Contract contract;
   contract.q_num_heads = 8;
-  CHECK(refusal([](auto&) {}, contract) == "contract.head_count at q_num_heads");
+  CHECK(problem_refusal([](auto&) {}, contract) == "contract.head_count at q_num_heads");
   contract.q_num_heads = 4;
   contract.kv_num_heads = 4;
-  CHECK(refusal([](auto&) {}, contract) == "contract.head_count at kv_num_heads");
+  CHECK(problem_refusal([](auto&) {}, contract) == "contract.head_count at kv_num_heads");
   contract.kv_num_heads = 2;
-  CHECK(refusal([](auto&) {}, contract) == "none");
+  CHECK(problem_refusal([](auto&) {}, contract) == "none");
 }
 
 TEST_CASE("attention_problem: folded heads are unfolded by the declared counts") {
@@ -170,10 +169,12 @@ TEST_CASE("attention_problem: a float mask's short last axis hides the keys beyo
 
 TEST_CASE("attention_problem: a mask without an axis is refused, float or boolean") {
   const char* expected = "contract.mask_not_broadcastable at attn_mask";
-  CHECK(refusal([](auto& t) { t.attn_mask = tensor_of(f32, {}, {0.5}); }) == expected);
-  CHECK(refusal([](auto& t) { t.attn_mask = tensor_of(f32, {}, {-infinity}); }) == expected);
-  CHECK(refusal([](auto& t) { t.attn_mask = tensor_of_bits(ElementType::boolean, {}, {1}); }) ==
+  CHECK(problem_refusal([](auto& t) { t.attn_mask = tensor_of(f32, {}, {0.5}); }) == expected);
+  CHECK(problem_refusal([](auto& t) { t.attn_mask = tensor_of(f32, {}, {-infinity}); }) ==
         expected);
+  CHECK(problem_refusal([](auto& t) {
+          t.attn_mask = tensor_of_bits(ElementType::boolean, {}, {1});
+        }) == expected);
 }
 
 TEST_CASE("attention_problem: any non-zero byte of a boolean mask attends") {
@@ -183,10 +184,10 @@ TEST_CASE("attention_problem: any non-zero byte of a boolean mask attends") {
 }
 
 TEST_CASE("attention_problem: NaN in a sink or a slope is refused at its name") {
-  CHECK(refusal([](auto& t) {
+  CHECK(problem_refusal([](auto& t) {
           t.sink = tensor_of(f32, {4}, {0, 0, not_a_number, 0});
         }) == "contract.not_a_number at sink");
-  CHECK(refusal([](auto& t) {
+  CHECK(problem_refusal([](auto& t) {
           t.alibi_slopes = tensor_of(f32, {4}, {not_a_number, 0, 0, 0});
         }) == "contract.not_a_number at alibi_slopes");
 }

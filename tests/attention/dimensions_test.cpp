@@ -19,7 +19,7 @@ ProblemShapes good_shapes() {
 }
 
 template <class Change>
-std::string refusal(Change change) {
+std::string shape_refusal(Change change) {
   ProblemShapes shapes = good_shapes();
   change(shapes);
   return refusal_of([&] { resolve_dimensions(shapes); });
@@ -45,44 +45,44 @@ TEST_CASE("dimensions: past rows add to the keys") {
 }
 
 TEST_CASE("dimensions: a wrong number of axes is refused at the tensor") {
-  CHECK(refusal([](auto& s) { s.query = {8, 3, 4}; }) == "contract.shape_rank at query");
-  CHECK(refusal([](auto& s) { s.key = {2, 2, 5, 4, 1}; }) == "contract.shape_rank at key");
-  CHECK(refusal([](auto& s) { s.value = {}; }) == "contract.shape_rank at value");
-  CHECK(refusal([](auto& s) {
+  CHECK(shape_refusal([](auto& s) { s.query = {8, 3, 4}; }) == "contract.shape_rank at query");
+  CHECK(shape_refusal([](auto& s) { s.key = {2, 2, 5, 4, 1}; }) == "contract.shape_rank at key");
+  CHECK(shape_refusal([](auto& s) { s.value = {}; }) == "contract.shape_rank at value");
+  CHECK(shape_refusal([](auto& s) {
           s.past_key = {2, 5};
           s.past_value = {2, 2, 7, 6};
         }) == "contract.shape_rank at past_key");
-  CHECK(refusal([](auto& s) { s.sink = {8, 1}; }) == "contract.shape_rank at sink");
-  CHECK(refusal([](auto& s) {
+  CHECK(shape_refusal([](auto& s) { s.sink = {8, 1}; }) == "contract.shape_rank at sink");
+  CHECK(shape_refusal([](auto& s) {
           s.alibi_slopes = {2, 8, 1};
         }) == "contract.shape_rank at alibi_slopes");
-  CHECK(refusal([](auto& s) { s.output = {2, 3, 48}; }) == "contract.shape_rank at output");
+  CHECK(shape_refusal([](auto& s) { s.output = {2, 3, 48}; }) == "contract.shape_rank at output");
 }
 
 TEST_CASE("dimensions: an extent that does not fit is refused at the tensor") {
-  CHECK(refusal([](auto& s) { s.key[0] = 1; }) == "contract.shape_mismatch at key");
-  CHECK(refusal([](auto& s) { s.key[3] = 5; }) == "contract.shape_mismatch at key");
-  CHECK(refusal([](auto& s) { s.value[0] = 1; }) == "contract.shape_mismatch at value");
-  CHECK(refusal([](auto& s) { s.value[1] = 1; }) == "contract.shape_mismatch at value");
-  CHECK(refusal([](auto& s) { s.value[2] = 4; }) == "contract.shape_mismatch at value");
-  CHECK(refusal([](auto& s) {
+  CHECK(shape_refusal([](auto& s) { s.key[0] = 1; }) == "contract.shape_mismatch at key");
+  CHECK(shape_refusal([](auto& s) { s.key[3] = 5; }) == "contract.shape_mismatch at key");
+  CHECK(shape_refusal([](auto& s) { s.value[0] = 1; }) == "contract.shape_mismatch at value");
+  CHECK(shape_refusal([](auto& s) { s.value[1] = 1; }) == "contract.shape_mismatch at value");
+  CHECK(shape_refusal([](auto& s) { s.value[2] = 4; }) == "contract.shape_mismatch at value");
+  CHECK(shape_refusal([](auto& s) {
           s.past_key = {2, 2, 7, 5};
           s.past_value = {2, 2, 7, 6};
         }) == "contract.shape_mismatch at past_key");
-  CHECK(refusal([](auto& s) {
+  CHECK(shape_refusal([](auto& s) {
           s.past_key = {2, 2, 7, 4};
           s.past_value = {2, 2, 8, 6};
         }) == "contract.shape_mismatch at past_value");
-  CHECK(refusal([](auto& s) { s.sink = {2}; }) == "contract.shape_mismatch at sink");
-  CHECK(refusal([](auto& s) { s.alibi_slopes = {2}; }) ==
+  CHECK(shape_refusal([](auto& s) { s.sink = {2}; }) == "contract.shape_mismatch at sink");
+  CHECK(shape_refusal([](auto& s) { s.alibi_slopes = {2}; }) ==
         "contract.shape_mismatch at alibi_slopes");
-  CHECK(refusal([](auto& s) {
+  CHECK(shape_refusal([](auto& s) {
           s.alibi_slopes = {8, 2};
         }) == "contract.shape_mismatch at alibi_slopes");
-  CHECK(refusal([](auto& s) { s.alibi_slopes = {2, 8}; }) == "none");
+  CHECK(shape_refusal([](auto& s) { s.alibi_slopes = {2, 8}; }) == "none");
   for (std::size_t axis = 0; axis < 4; ++axis) {
     CAPTURE(axis);
-    CHECK(refusal([axis](auto& s) {
+    CHECK(shape_refusal([axis](auto& s) {
             s.output = {2, 8, 3, 6};
             ++(*s.output)[axis];
           }) == "contract.shape_mismatch at output");
@@ -90,19 +90,20 @@ TEST_CASE("dimensions: an extent that does not fit is refused at the tensor") {
 }
 
 TEST_CASE("dimensions: no heads and no width are refused, no batch or no rows are not") {
-  CHECK(refusal([](auto& s) { s.query[1] = 0; }) == "contract.no_heads at query");
-  CHECK(refusal([](auto& s) { s.key[1] = 0; }) == "contract.no_heads at key");
-  CHECK(refusal([](auto& s) { s.query[3] = s.key[3] = 0; }) == "contract.zero_head_size at key");
-  CHECK(refusal([](auto& s) { s.value[3] = 0; }) == "contract.zero_head_size at value");
-  CHECK(refusal([](auto& s) { s.query[2] = 0; }) == "none");
-  CHECK(refusal([](auto& s) { s.key[2] = s.value[2] = 0; }) == "none");
+  CHECK(shape_refusal([](auto& s) { s.query[1] = 0; }) == "contract.no_heads at query");
+  CHECK(shape_refusal([](auto& s) { s.key[1] = 0; }) == "contract.no_heads at key");
+  CHECK(shape_refusal([](auto& s) { s.query[3] = s.key[3] = 0; }) ==
+        "contract.zero_head_size at key");
+  CHECK(shape_refusal([](auto& s) { s.value[3] = 0; }) == "contract.zero_head_size at value");
+  CHECK(shape_refusal([](auto& s) { s.query[2] = 0; }) == "none");
+  CHECK(shape_refusal([](auto& s) { s.key[2] = s.value[2] = 0; }) == "none");
 }
 
 TEST_CASE("dimensions: past keys without past values are refused, and the other way round") {
-  CHECK(refusal([](auto& s) {
+  CHECK(shape_refusal([](auto& s) {
           s.past_key = {2, 2, 7, 4};
         }) == "contract.past_incomplete at past_value");
-  CHECK(refusal([](auto& s) {
+  CHECK(shape_refusal([](auto& s) {
           s.past_value = {2, 2, 7, 6};
         }) == "contract.past_incomplete at past_key");
 }
@@ -112,13 +113,13 @@ TEST_CASE("dimensions: a mask is broadcast numpy's way, its last axis may be sho
        {Shape{2, 8, 3, 5}, Shape{1, 1, 3, 5}, Shape{8, 3, 5}, Shape{3, 5}, Shape{5}, Shape{1},
         Shape{3, 1}, Shape{2, 1, 1, 1}, Shape{3, 4}, Shape{3, 2}, Shape{3, 0}}) {
     CAPTURE(to_text(mask));
-    CHECK(refusal([&](auto& s) { s.attn_mask = mask; }) == "none");
+    CHECK(shape_refusal([&](auto& s) { s.attn_mask = mask; }) == "none");
   }
   for (const Shape& mask :
        {Shape{}, Shape{6}, Shape{2, 5}, Shape{4, 5}, Shape{2, 3, 5}, Shape{3, 8, 3, 5},
         Shape{1, 2, 8, 3, 5}, Shape{0, 5}, Shape{2, 3, 5, 3}}) {
     CAPTURE(to_text(mask));
-    CHECK(refusal([&](auto& s) { s.attn_mask = mask; }) ==
+    CHECK(shape_refusal([&](auto& s) { s.attn_mask = mask; }) ==
           "contract.mask_not_broadcastable at attn_mask");
   }
 }

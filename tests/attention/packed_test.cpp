@@ -7,12 +7,11 @@
 
 using namespace gqa;
 using gqa::test::counting;
+using gqa::test::f32;
 using gqa::test::tensor_of;
 using gqa::test::tensor_of_bits;
 
 namespace {
-
-constexpr ElementType f32 = ElementType::binary32;
 
 std::shared_ptr<TypedTensor> offsets(const std::vector<std::uint64_t>& values,
                                      ElementType type = ElementType::int32) {
@@ -37,7 +36,7 @@ Contract thd() {
   return contract;
 }
 
-std::string refusal(const ProblemTensors& tensors, const Contract& contract = thd()) {
+std::string packed_refusal(const ProblemTensors& tensors, const Contract& contract = thd()) {
   return test::refusal_of([&] { cut_documents(tensors, contract); });
 }
 
@@ -102,7 +101,7 @@ TEST_CASE("packed: lse and slopes are cut, a sink belongs to all documents") {
 TEST_CASE("packed: without offsets there is one document, the tensors as they are") {
   ProblemTensors t = packed();
   t.cu_seqlens_q.reset();
-  CHECK(refusal(t) == "contract.packed_offsets at cu_seqlens_k");
+  CHECK(packed_refusal(t) == "contract.packed_offsets at cu_seqlens_k");
   t.cu_seqlens_k.reset();
   const auto documents = cut_documents(t, {});
   REQUIRE(documents.size() == 1);
@@ -113,7 +112,7 @@ TEST_CASE("packed: offsets must go from 0 to the last row and never fall") {
   const auto with = [](const std::shared_ptr<TypedTensor>& q) {
     ProblemTensors t = packed();
     t.cu_seqlens_q = q;
-    return refusal(t);
+    return packed_refusal(t);
   };
   const std::string refused = "contract.packed_offsets at cu_seqlens_q";
   CHECK(with(offsets({1, 1, 1, 3})) == refused);
@@ -128,35 +127,35 @@ TEST_CASE("packed: offsets must go from 0 to the last row and never fall") {
   CHECK(with(offsets({0, 3})) == "contract.packed_offsets at cu_seqlens_k");
   ProblemTensors t = packed();
   t.cu_seqlens_k = offsets({0, 2, 3, 6});
-  CHECK(refusal(t) == "contract.packed_offsets at cu_seqlens_k");
+  CHECK(packed_refusal(t) == "contract.packed_offsets at cu_seqlens_k");
 }
 
 TEST_CASE("packed: layouts and tensors without a packed form are refused by name") {
-  CHECK(refusal(packed(), {}) == "contract.packed_layout at cu_seqlens_q");
+  CHECK(packed_refusal(packed(), {}) == "contract.packed_layout at cu_seqlens_q");
   ProblemTensors t = packed();
   t.attn_mask = counting(f32, {3, 5});
-  CHECK(refusal(t) == "contract.packed_tensor at attn_mask");
+  CHECK(packed_refusal(t) == "contract.packed_tensor at attn_mask");
   t = packed();
   t.present_key = t.key;
-  CHECK(refusal(t) == "contract.packed_tensor at present_key");
+  CHECK(packed_refusal(t) == "contract.packed_tensor at present_key");
   t = packed();
   t.value = counting(f32, {4, 1, 3});
-  CHECK(refusal(t) == "contract.shape_mismatch at value");
+  CHECK(packed_refusal(t) == "contract.shape_mismatch at value");
   t = packed();
   t.output = counting(f32, {2, 2, 3});
-  CHECK(refusal(t) == "contract.shape_mismatch at output");
+  CHECK(packed_refusal(t) == "contract.shape_mismatch at output");
   t = packed();
   t.lse = counting(f32, {3, 2});
-  CHECK(refusal(t) == "contract.shape_mismatch at lse");
+  CHECK(packed_refusal(t) == "contract.shape_mismatch at lse");
   t = packed();
   t.alibi_slopes = counting(f32, {2, 2});
-  CHECK(refusal(t) == "contract.shape_mismatch at alibi_slopes");
+  CHECK(packed_refusal(t) == "contract.shape_mismatch at alibi_slopes");
   t = packed();
   t.query = counting(f32, {1, 3, 2, 2});
-  CHECK(refusal(t) == "contract.shape_rank at query");
+  CHECK(packed_refusal(t) == "contract.shape_rank at query");
   t = packed();
   t.key.reset();
-  CHECK(refusal(t) == "contract.missing_tensor at key");
+  CHECK(packed_refusal(t) == "contract.missing_tensor at key");
 }
 
 TEST_CASE("packed: nothing to audit is refused, and so is a pack that nobody cut") {
@@ -164,7 +163,7 @@ TEST_CASE("packed: nothing to audit is refused, and so is a pack that nobody cut
   t.query = counting(f32, {0, 2, 2});
   t.output = counting(f32, {0, 2, 3});
   t.cu_seqlens_q = offsets({0, 0, 0, 0});
-  CHECK(refusal(t) == "audit.nothing_to_audit at cu_seqlens_q");
+  CHECK(packed_refusal(t) == "audit.nothing_to_audit at cu_seqlens_q");
   CHECK(test::refusal_of([] { make_problem(packed(), thd()); }) ==
         "contract.packed_not_cut at cu_seqlens_q");
 }

@@ -3,13 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <functional>
 #include <initializer_list>
 #include <limits>
 
-#include "gqa/error.hpp"
+#include "support/errors.hpp"
 
 using namespace gqa;
+using gqa::test::error_of;
 
 namespace {
 
@@ -18,15 +18,6 @@ TypedTensor from_bytes(ElementType type, std::int64_t count, std::initializer_li
   TypedTensor tensor{type, {count}, {}};
   for (const int byte : bytes) tensor.bytes.push_back(static_cast<std::byte>(byte));
   return tensor;
-}
-
-InputError error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error;
-  }
-  return {"none", "", "no error"};
 }
 
 using Integers = std::vector<std::int64_t>;

@@ -3,19 +3,19 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "audit/audit_support.hpp"
 #include "support/errors.hpp"
+#include "support/numbers.hpp"
 
 using namespace gqa;
 using gqa::test::equal_scores;
+using gqa::test::infinity;
+using gqa::test::not_a_number;
 using gqa::test::SmallProblem;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 const Tolerance loose = AbsoluteRelativeTolerance{1000000, 0};
 
 double next_float(double value, double towards) {

@@ -6,14 +6,14 @@
 
 #include "audit/audit_support.hpp"
 #include "oracle/naive_attention.hpp"
+#include "support/numbers.hpp"
 #include "support/random_problem.hpp"
 
 using namespace gqa;
+using gqa::test::infinity;
 using gqa::test::SmallProblem;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // One head, with or without everything that enters a score; the oracle's twin beside it.
 struct Twin {
@@ -176,7 +176,7 @@ TEST_CASE("enclosure: the rounding summary is that of the visible keys") {
   const auto visible = reader.visible(0, 0);
   REQUIRE(visible == std::vector<std::size_t>{0, 2});
   const auto result = reader.row(0, 0, visible);
-  const RowRounding rounding = reader.rounding(0, 0, visible, result);
+  const RowRounding rounding = reader.rounding(f32_model, 0, 0, visible, result);
   CHECK(rounding.key_size == 2);
   CHECK(rounding.visible == 2);
   CHECK(rounding.query_norm2.contains(5));

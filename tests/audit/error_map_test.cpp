@@ -11,15 +11,15 @@
 #include "gqa/audit/tally_record.hpp"
 #include "random_tally.hpp"
 #include "support/errors.hpp"
+#include "support/numbers.hpp"
 
 using namespace gqa;
+using gqa::test::infinity;
 using nlohmann::json;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-AuditTally empty_tally() {
+AuditTally empty_mapped_tally() {
   AuditTally tally(2, 3, 1000, 4);
   tally.error_map = ErrorMap(6, 1000);
   return tally;
@@ -27,7 +27,7 @@ AuditTally empty_tally() {
 
 // What random_tally adds to the counts, by place.
 AuditTally mapped_tally(test::Random& random, std::int64_t elements) {
-  AuditTally tally = empty_tally();
+  AuditTally tally = empty_mapped_tally();
   for (std::int64_t n = 0; n < elements; ++n) {
     const std::int64_t head = random.integer(0, 5);
     const std::int64_t row = random.integer(0, 999);
@@ -53,8 +53,8 @@ AttentionProblem random_problem(std::uint64_t seed) {
   return make_problem(drawn.tensors, drawn.contract);
 }
 
-std::string refusal(const json& record) {
-  return test::refusal_of([&] { read_tally(record, empty_tally()); });
+std::string map_refusal(const json& record) {
+  return test::refusal_of([&] { read_tally(record, empty_mapped_tally()); });
 }
 
 // The map says what the tally says, by place; `heads`: of one batch entry.
@@ -128,8 +128,8 @@ TEST_CASE("error map: space is bounded, and every row of every head has a cell")
 TEST_CASE("error map: parts merged in any order give the whole") {
   for (const std::uint64_t seed : test::seeds(50)) {
     CAPTURE(seed);
-    AuditTally forwards = empty_tally();
-    AuditTally backwards = empty_tally();
+    AuditTally forwards = empty_mapped_tally();
+    AuditTally backwards = empty_mapped_tally();
     std::vector<AuditTally> parts;
     test::Random random(seed);
     for (int i = 0; i < 5; ++i) parts.push_back(mapped_tally(random, random.integer(0, 30)));
@@ -150,7 +150,7 @@ TEST_CASE("error map: a record gives it back to the bit, infinities too") {
     test::Random random(seed);
     AuditTally a = mapped_tally(random, random.integer(0, 60));
     a.error_map.add_error(1, 2, infinity);
-    const AuditTally b = read_tally(json::parse(tally_record(a).dump()), empty_tally());
+    const AuditTally b = read_tally(json::parse(tally_record(a).dump()), empty_mapped_tally());
     CHECK(same(a.error_map, b.error_map));
   }
   // Not kept, not written.
@@ -160,7 +160,7 @@ TEST_CASE("error map: a record gives it back to the bit, infinities too") {
 TEST_CASE("error map: a damaged record is refused at its field") {
   test::Random random(3);
   const json good = tally_record(mapped_tally(random, 40));
-  CHECK(refusal(good) == "none");
+  CHECK(map_refusal(good) == "none");
   for (const char* field : {"map_largest", "map_violations", "map_histogram"}) {
     const std::string expected = std::string("tally.record at ") + field;
     for (const json& wrong :
@@ -169,17 +169,17 @@ TEST_CASE("error map: a damaged record is refused at its field") {
       CAPTURE(wrong.dump());
       json record = good;
       record[field] = wrong;
-      CHECK(refusal(record) == expected);
+      CHECK(map_refusal(record) == expected);
     }
     json record = good;
     record.erase(field);
-    CHECK(refusal(record) == expected);
+    CHECK(map_refusal(record) == expected);
   }
   json negative = good;
   negative["map_largest"] = json::array({{0, "bff0000000000000"}});
-  CHECK(refusal(negative) == "tally.record at map_largest");
+  CHECK(map_refusal(negative) == "tally.record at map_largest");
   negative["map_largest"] = json::array({{0, "7ff8000000000000"}});
-  CHECK(refusal(negative) == "tally.record at map_largest");
+  CHECK(map_refusal(negative) == "tally.record at map_largest");
 }
 
 TEST_CASE("error map: an audit maps every element, with the filter and without") {

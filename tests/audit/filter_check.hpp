@@ -5,17 +5,17 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "filter_support.hpp"
 #include "gqa/audit/enclosure.hpp"
+#include "support/numbers.hpp"
 
 namespace gqa_test {
 
 using namespace gqa;
 
-inline constexpr double infinity = std::numeric_limits<double>::infinity();
+using gqa::test::infinity;
 
 // How the radii compare with the errors, over all rows that were checked.
 struct Ledger {

@@ -8,6 +8,7 @@
 #include "filter_check.hpp"
 #include "filter_problems.hpp"
 #include "gqa/audit/filter.hpp"
+#include "support/errors.hpp"
 
 using namespace gqa_test;  // NOLINT: test file
 
@@ -183,13 +184,8 @@ TEST_CASE("filter: the environment is IEEE, and bad options are refused by name"
   const Plain plain(random, 1, 1, Draw::normal, Draw::normal);
   const AttentionProblem problem = plain.problem();
   const auto refused = [&](const FilterOptions& options, const std::string& where) {
-    try {
-      filter_reference(problem, options, [](const FilterTile&) {});
-      FAIL("was accepted: " << where);
-    } catch (const InputError& error) {
-      CHECK(error.code() == "filter.options");
-      CHECK(error.where() == where);
-    }
+    test::check_error([&] { filter_reference(problem, options, [](const FilterTile&) {}); },
+                      "filter.options", where);
   };
   refused({.tile_rows = 0}, "tile_rows");
   refused({.key_block = 24}, "key_block");

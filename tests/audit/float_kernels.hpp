@@ -22,7 +22,7 @@ struct FloatOperands {
 };
 
 /// What a kernel does wrong, one thing at a time.
-struct Fault {
+struct FloatFault {
   bool interleaved = false;
   bool no_scale = false;
   bool drop_sink = false;
@@ -40,7 +40,7 @@ struct RowState {
 
 class FloatKernel {
  public:
-  FloatKernel(const FloatOperands& operands, Order order, Fault fault = {})
+  FloatKernel(const FloatOperands& operands, Order order, FloatFault fault = {})
       : o_(operands), order_(order), fault_(fault) {}
 
   std::vector<float> run() const {
@@ -122,7 +122,7 @@ class FloatKernel {
 
   const FloatOperands& o_;
   Order order_;
-  Fault fault_;
+  FloatFault fault_;
 };
 
 /// Operands with elements made by `make` and everything else as given.

@@ -20,11 +20,11 @@ std::vector<double> small_integers(test::Random& random, std::int64_t count) {
 }
 
 // Zero queries: every score is equal, every weight one over the number of visible keys.
-struct EqualScores {
+struct RandomEqualScores {
   ProblemTensors tensors;
   Contract contract;
 
-  explicit EqualScores(test::Random& random) {
+  explicit RandomEqualScores(test::Random& random) {
     const oracle::Rules r = test::random_rules(random);
     contract = test::to_contract(r);
     if (random.one_in(2)) contract.scale = make_rational(3, 8);
@@ -74,7 +74,7 @@ TEST_CASE("gradients, exactly: both rungs and the rational one agree with exact 
   for (const std::uint64_t seed : test::seeds(40)) {
     CAPTURE(seed);
     test::Random random(seed);
-    const EqualScores drawn(random);
+    const RandomEqualScores drawn(random);
     const AttentionProblem problem = make_problem(drawn.tensors, drawn.contract);
     const Dimensions& d = problem.dimensions;
     const GradientProblem gradient{

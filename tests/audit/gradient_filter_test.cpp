@@ -82,7 +82,7 @@ void check_problem(const ProblemTensors& tensors, const Contract& contract,
   }
 }
 
-GradientFilterOptions random_options(gqa_test::Random& random) {
+GradientFilterOptions random_gradient_options(gqa_test::Random& random) {
   GradientFilterOptions options;
   options.tile_rows = gqa_test::one_of<std::int64_t>(random, {1, 3, 16, 256});
   options.key_block = gqa_test::one_of<std::int64_t>(random, {16, 32, 256});
@@ -104,7 +104,7 @@ TEST_CASE("gradient filter: no element of random problems leaves its radius") {
     tensors.grad_output = test::drawn_grad_output(random, tensors, kind, ElementType::binary64);
     CAPTURE(seed);
     CAPTURE(drawn.description);
-    check_problem(tensors, drawn.contract, random_options(random), counts);
+    check_problem(tensors, drawn.contract, random_gradient_options(random), counts);
   }
   counts.print("gradient filter, random problems");
   CHECK(counts.elements > 10'000);

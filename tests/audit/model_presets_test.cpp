@@ -38,8 +38,8 @@ Ratios ratios(const AttentionProblem& problem, const PrecisionModel& model) {
     const auto visible = reader.visible(0, i);
     if (visible.empty()) continue;
     const auto row = reader.row(0, i, visible);
-    const RowRounding rounding = reader.rounding(0, i, visible, row);
-    const RoundingBound bound(model, rounding);
+    const RowRounding rounding = reader.rounding(model, 0, i, visible, row);
+    const RoundingBound bound(model, rounding, model.output_rounding(problem.output->format()));
     for (std::int64_t c = 0; c < problem.dimensions.value_size; ++c) {
       const Ball& exact = row.output[static_cast<std::size_t>(c)];
       const auto bounds = bound.column(reader.value_column(visible, c), exact);

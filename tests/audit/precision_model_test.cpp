@@ -7,7 +7,7 @@
 
 using namespace gqa;
 using gqa::test::audit_f32;
-using gqa::test::Fault;
+using gqa::test::FloatFault;
 using gqa::test::FloatKernel;
 using gqa::test::FloatOperands;
 using gqa::test::Order;
@@ -102,7 +102,7 @@ TEST_CASE("precision_model: one missing key fails, up to 600 keys") {
       CAPTURE(keys);
       CAPTURE(seed);
       const FloatOperands operands = normal_operands(seed, keys);
-      Fault fault;
+      FloatFault fault;
       fault.missing_key = keys / 2;
       const auto result = audit_f32(operands, FloatKernel(operands, Order::blocked, fault).run());
       CHECK(result.verdict == Verdict::fail);
@@ -115,7 +115,7 @@ TEST_CASE("precision_model: a wrong head map fails at exactly the heads that it 
   for (const std::int64_t keys : {3, 64}) {
     CAPTURE(keys);
     const FloatOperands operands = normal_operands(1, keys);
-    Fault fault;
+    FloatFault fault;
     fault.interleaved = true;
     const auto result = audit_f32(operands, FloatKernel(operands, Order::sequential, fault).run());
     CHECK(result.verdict == Verdict::fail);
@@ -130,7 +130,7 @@ TEST_CASE("precision_model: a missing scale fails") {
   for (const std::int64_t keys : {2, 150}) {
     CAPTURE(keys);
     const FloatOperands operands = normal_operands(2, keys);
-    Fault fault;
+    FloatFault fault;
     fault.no_scale = true;
     CHECK(audit_f32(operands, FloatKernel(operands, Order::blocked, fault).run()).verdict ==
           Verdict::fail);
@@ -144,7 +144,7 @@ TEST_CASE("precision_model: a dropped sink of logit zero fails at small S") {
     operands.sink.assign(4, 0.0F);
     CHECK(audit_f32(operands, FloatKernel(operands, Order::sequential).run()).verdict ==
           Verdict::pass);
-    Fault fault;
+    FloatFault fault;
     fault.drop_sink = true;
     CHECK(audit_f32(operands, FloatKernel(operands, Order::sequential, fault).run()).verdict ==
           Verdict::fail);
@@ -168,8 +168,8 @@ TEST_CASE("precision_model: the likely bound is below the worst case, and both a
   const EnclosureReader reader(problem, 0, 1);
   const auto visible = reader.visible(2, 0);
   const auto row = reader.row(2, 0, visible);
-  const RowRounding rounding = reader.rounding(2, 0, visible, row);
-  const RoundingBound bound(f32_model, rounding);
+  const RowRounding rounding = reader.rounding(f32_model, 2, 0, visible, row);
+  const RoundingBound bound(f32_model, rounding, f32_model.output_rounding(binary32));
   for (std::int64_t c = 0; c < 4; ++c) {
     const auto bounds =
         bound.column(reader.value_column(visible, c), row.output[static_cast<std::size_t>(c)]);
@@ -182,7 +182,7 @@ TEST_CASE("precision_model: the likely bound is below the worst case, and both a
 TEST_CASE("precision_model: the bounds of one key, by hand") {
   // One key of weight 1: nothing spreads, so only the sums' roundings and the output's stay.
   const RowRounding row = one_key_row();
-  const RoundingBound bound(f32_model, row);
+  const RoundingBound bound(f32_model, row, f32_model.output_rounding(binary32));
   const Ball value(2);
   const Ball* const values[] = {&value};
   const auto bounds = bound.column(values, value);
@@ -202,7 +202,7 @@ TEST_CASE("precision_model: scores too large for any bound give an open worst ca
   RowRounding row = one_key_row();
   row.raw_scores = row.scores = {Ball(1e9)};
   row.query_norm2 = Ball(1e9);
-  const RoundingBound bound(f32_model, row);
+  const RoundingBound bound(f32_model, row, f32_model.output_rounding(binary32));
   const Ball value(1);
   const Ball* const values[] = {&value};
   CHECK_FALSE(bound.column(values, value).worst.is_finite());

@@ -8,8 +8,10 @@ using test::KernelFormats;
 using test::kernels_of_all_models;
 
 TEST_CASE("precision_presets: units and underflow are those of the formats") {
-  CHECK(model_names() ==
-        std::vector<std::string_view>{"f64", "f32", "f16-f32", "bf16-f32", "f16", "bf16"});
+  CHECK(model_names() == std::vector<std::string_view>{"f64", "f32", "bf16x3", "tf32",
+                                                       "f16-products", "bf16-products", "f16-f32",
+                                                       "bf16-f32", "f16-stored", "bf16-stored",
+                                                       "fp8-weights", "f16", "bf16"});
   for (const KernelFormats& formats : kernels_of_all_models()) {
     const PrecisionModel& m = *formats.model;
     CAPTURE(m.name);
@@ -29,12 +31,16 @@ TEST_CASE("precision_presets: units and underflow are those of the formats") {
 }
 
 TEST_CASE("precision_presets: an output is also rounded to the format that it is recorded in") {
-  CHECK(f32_model.output_roundoff(binary16) == 0x1p-11);
-  CHECK(f32_model.output_underflow(binary16) == 0x1p-25);
-  CHECK(f16_model.output_roundoff(binary32) == 0x1p-11);
-  CHECK(f16_model.output_underflow(binary32) == 0x1p-25);
-  CHECK(f64_model.output_roundoff(binary64) == 0x1p-53);
-  CHECK(bf16_f32_model.output_roundoff(float8_e5m2) == 0x1p-3);
+  const auto is = [](const FormatRounding& rounding, double roundoff, double underflow) {
+    return rounding.roundoff == roundoff && rounding.underflow == underflow;
+  };
+  CHECK(is(f32_model.output_rounding(binary16), 0x1p-11, 0x1p-25));
+  CHECK(is(f64_model.output_rounding(binary64), 0x1p-53, 0x1p-1022));
+  CHECK(bf16_f32_model.output_rounding(float8_e5m2).roundoff == 0x1p-3);
+  // A wider format is what the kernel stored, unless all its values are of the narrower one.
+  CHECK(is(bf16_f32_model.output_rounding(binary32), 0x1p-24, 0x1p-126));
+  CHECK(is(f16_model.output_rounding(binary32, true), 0x1p-11, 0x1p-25));
+  CHECK(is(fp8_weights_model.output_rounding(bfloat16), 0x1p-8, 0x1p-126));
 }
 
 TEST_CASE("precision_presets: the test's own rounding is that of the formats, subnormals and all") {

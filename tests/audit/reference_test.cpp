@@ -3,19 +3,18 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "gqa/attention/encoded_tensor.hpp"
 #include "gqa/attention/tensor_view.hpp"
 #include "gqa/num/ball.hpp"
+#include "support/numbers.hpp"
 #include "support/random.hpp"
 
 using namespace gqa;
+using gqa::test::infinity;
+using gqa::test::not_a_number;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 // One head, one width: q [T], k [S], v [S].
 AttentionProblem small_problem(std::vector<double> query, std::vector<double> key,

@@ -27,26 +27,26 @@ struct Sharpness {
 };
 
 LikelyContext context_of(const AttentionProblem& problem, const PrecisionModel& model) {
-  return {model,
-          problem.dimensions.key_size,
-          {model.output_roundoff(binary32), model.output_underflow(binary32)},
-          problem.contract.softcap == 0 && !problem.has_bias()};
+  return {model, problem.dimensions.key_size, model.output_rounding(binary32),
+          problem.contract.softcap == 0 && !problem.has_bias(),
+          problem.bias && problem.alibi_slopes};
 }
 
 // Is column c of a row whose other outputs are exact surely within the likely bound? Ulps of
 // bfloat16 are large enough for every model.
 bool surely_explains(const LikelyInterval& interval, const FilterTile& tile, std::size_t r,
                      std::int64_t c, double output) {
-  const auto allowance = interval.allowance();
+  const auto allowance = interval.sure_allowance();
   if (!allowance) return false;
   const double* centres = tile.values + r * tile.stride;
   std::vector<double> outputs(centres, centres + tile.stride);
   outputs[static_cast<std::size_t>(c)] = output;
   std::vector<double> errors(tile.stride);
+  std::vector<double> shares(tile.stride);
   surely_within(
       {outputs.data(), centres, tile.column_maximum.data(), static_cast<std::size_t>(tile.columns),
        tile.rows[r].relative, tile.rows[r].underflow},
-      bfloat16, *allowance, errors.data());
+      bfloat16, *allowance, errors.data(), shares.data());
   return errors[static_cast<std::size_t>(c)] != not_sure;
 }
 
@@ -57,13 +57,14 @@ void check_row(const AttentionProblem& problem, const LikelyContext& context,
   const EnclosureReader reader(problem, tile.batch, tile.kv_head);
   const auto visible = reader.visible(row.head, row.row);
   const auto exact = reader.row(row.head, row.row, visible);
-  const RowRounding rounding = reader.rounding(row.head, row.row, visible, exact);
-  const RoundingBound bound(context.model, rounding);
+  const RowRounding rounding = reader.rounding(context.model, row.head, row.row, visible, exact);
+  const RoundingBound bound(context.model, rounding, context.recorded);
   const LikelyInterval interval(context, tile, r, problem.sink_of(row.head));
   for (std::int64_t c = 0; c < tile.columns; ++c) {
     const RoundingBounds bounds =
         bound.column(reader.value_column(visible, c), exact.output[static_cast<std::size_t>(c)]);
     const Ball& likely = bounds.likely;
+    const Ball allowed = bounds.allowance();
     const Interval found = rows.likely(k, c, tile.radius(r, c));
     CAPTURE(row.head);
     CAPTURE(row.row);
@@ -84,10 +85,10 @@ void check_row(const AttentionProblem& problem, const LikelyContext& context,
     CAPTURE(lower);
     CAPTURE(upper);
     if (row.epsilon <= 1e-7) {
-      CHECK(lower <= likely.upper_double());
-      CHECK(upper >= likely.lower_double());
+      CHECK(lower <= allowed.upper_double());
+      CHECK(upper >= allowed.lower_double());
       for (const double share : {0.05, 0.5, 0.9, 0.99, 0.999, 1.001}) {
-        const double output = tile.output(r, c) + share * likely.lower_double();
+        const double output = tile.output(r, c) + share * allowed.lower_double();
         const double error = std::abs(output - tile.output(r, c));
         if (!surely_explains(interval, tile, r, c, output)) continue;
         CAPTURE(share);
@@ -103,6 +104,7 @@ void check_row(const AttentionProblem& problem, const LikelyContext& context,
 Sharpness check(const AttentionProblem& problem, const PrecisionModel& model,
                 FilterOptions options = {}) {
   Sharpness sharpness;
+  Sharpness unrefined;
   options.model_terms = true;
   const LikelyContext context = context_of(problem, model);
   std::mutex mutex;
@@ -117,6 +119,13 @@ Sharpness check(const AttentionProblem& problem, const PrecisionModel& model,
       const auto some = std::span(certified).subspan(
           first, std::min(RoundingRows::most_rows, certified.size() - first));
       rows.read(tile, some);
+      // Before the second look the lower bounds hold already.
+      for (std::size_t k = 0; k < some.size(); ++k) {
+        check_row(problem, context, tile, some[k], k, rows, unrefined);
+      }
+      std::vector<std::size_t> all(some.size());
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      rows.refine(all);
       for (std::size_t k = 0; k < some.size(); ++k) {
         check_row(problem, context, tile, some[k], k, rows, sharpness);
       }

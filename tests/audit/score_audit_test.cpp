@@ -6,14 +6,14 @@
 
 #include "audit/outputs_support.hpp"
 #include "support/errors.hpp"
+#include "support/numbers.hpp"
 
 using namespace gqa;
 using gqa::test::minus_infinity;
+using gqa::test::not_a_number;
 using gqa::test::tensor_of;
 
 namespace {
-
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 AuditOptions within(const Rational& absolute) {
   AuditOptions options;
@@ -22,7 +22,7 @@ AuditOptions within(const Rational& absolute) {
   return options;
 }
 
-AuditOptions under_f32() {
+AuditOptions f32_options() {
   AuditOptions options;
   options.tolerance = ModelTolerance{&f32_model, false};
   return options;
@@ -176,7 +176,7 @@ TEST_CASE("weights: an invisible key weighs nothing, within the stated tolerance
   CHECK(p.scores(3, {0, 1, -0.0}).verdict == Verdict::pass);
   CHECK(p.scores(3, {1e-40, 1, 0}).verdict == Verdict::fail);
   CHECK(p.scores(3, {1e-40, 1, 0}, within(hair)).verdict == Verdict::pass);
-  CHECK(p.scores(3, {1e-40, 1, 0}, under_f32()).verdict == Verdict::fail);
+  CHECK(p.scores(3, {1e-40, 1, 0}, f32_options()).verdict == Verdict::fail);
 }
 
 TEST_CASE("weights and lse: a row without a visible key holds what the policy says") {
@@ -194,9 +194,9 @@ TEST_CASE("weights and lse: a row without a visible key holds what the policy sa
         Expect{EmptyRow::any, pass, pass, pass}, Expect{EmptyRow::mean, fail, fail, pass}}) {
     p.contract.empty_row = e.policy;
     CAPTURE(name(e.policy));
-    CHECK(p.scores(3, {0, 0, 0}, under_f32()).verdict == e.zeros);
+    CHECK(p.scores(3, {0, 0, 0}, f32_options()).verdict == e.zeros);
     CHECK(p.scores(3, {not_a_number, not_a_number, not_a_number}).verdict == e.nans);
-    CHECK(p.scores(3, {third, third, third}, under_f32()).verdict == e.thirds);
+    CHECK(p.scores(3, {third, third, third}, f32_options()).verdict == e.thirds);
     CHECK(p.lse(minus_infinity).verdict == Verdict::pass);
     CHECK(p.lse(-1e30).verdict == Verdict::fail);
   }
@@ -206,8 +206,8 @@ TEST_CASE("weights and lse: a row without a visible key holds what the policy sa
   CHECK(p.scores(3, {0, 0, 0}).verdict == Verdict::pass);
   CHECK(p.lse(0.75).verdict == Verdict::pass);
   CHECK(p.lse(minus_infinity).verdict == Verdict::fail);
-  CHECK(p.lse(0.7500001, under_f32()).verdict == Verdict::pass);
-  CHECK(p.lse(0.76, under_f32()).verdict == Verdict::fail);
+  CHECK(p.lse(0.7500001, f32_options()).verdict == Verdict::pass);
+  CHECK(p.lse(0.76, f32_options()).verdict == Verdict::fail);
 }
 
 TEST_CASE("lse: the logarithm of one exponential is the score, exactly") {

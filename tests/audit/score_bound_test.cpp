@@ -158,7 +158,7 @@ TEST_CASE("score bounds: both are finite and positive on ordinary rows") {
     }
     for (Ball& weight : row.weights) weight = weight / total;
     row.raw_scores = row.scores;
-    const WeightBound bound(f32_model, row);
+    const WeightBound bound(f32_model, row, f32_model.output_rounding(binary32));
     CAPTURE(seed);
     for (std::size_t k = 0; k < 5; ++k) {
       CHECK(less(Ball(0), bound.weight(k).likely).certainly());

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "gqa/error.hpp"
+#include "support/errors.hpp"
 
 using namespace gqa;
 
@@ -13,12 +14,7 @@ std::string flag(std::string_view word) {
 }
 
 InputError refusal(const ToleranceWords& words) {
-  try {
-    stated_tolerance(words, flag);
-  } catch (const InputError& error) {
-    return error;
-  }
-  return {"nothing was refused", "", ""};
+  return test::error_of([&] { stated_tolerance(words, flag); });
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 const AuditTally empty(1, 3, 50, 4);
 
-std::string refusal(const json& record) {
+std::string record_refusal(const json& record) {
   return test::refusal_of([&] { read_tally(record, empty); });
 }
 
@@ -66,23 +66,23 @@ TEST_CASE("tally_record: what is written is read back to the bit, field by field
 TEST_CASE("tally_record: a record of another form is refused at its field") {
   test::Random random(1);
   const json good = tally_record(test::random_tally(random, empty, 30));
-  CHECK(refusal(good) == "none");
+  CHECK(record_refusal(good) == "none");
   for (const char* field : {"counts", "maxima", "worst", "heads", "rows", "columns"}) {
     const std::string expected = std::string("tally.record at ") + field;
     for (const json& wrong : {json(), json(1), json::object(), json::array({json()})}) {
       CAPTURE(wrong.dump());
       json record = good;
       record[field] = wrong;
-      CHECK(refusal(record) == expected);
+      CHECK(record_refusal(record) == expected);
     }
     json record = good;
     record.erase(field);
-    CHECK(refusal(record) == expected);
+    CHECK(record_refusal(record) == expected);
   }
   const auto changed = [&](const char* pointer, const json& value) {
     json record = good;
     record[json::json_pointer(pointer)] = value;
-    return refusal(record);
+    return record_refusal(record);
   };
   CHECK(changed("/counts/0", 1.5) == "tally.record at counts");
   CHECK(changed("/counts/0", 9223372036854775808U) == "tally.record at counts");
@@ -94,7 +94,7 @@ TEST_CASE("tally_record: a record of another form is refused at its field") {
   CHECK(changed("/rows/0/0", -1) == "tally.record at rows");
   json crowded = good;
   for (int i = 0; i < 2; ++i) crowded["worst"].push_back(crowded["worst"][0]);
-  CHECK(refusal(crowded) == "tally.record at worst");
+  CHECK(record_refusal(crowded) == "tally.record at worst");
 }
 
 TEST_CASE("problem_digest: the checksums have the catalogued check values") {

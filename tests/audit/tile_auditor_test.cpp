@@ -43,14 +43,15 @@ std::vector<double> near_row(const EnclosureReader& reader, std::int64_t head, s
   const auto visible = reader.visible(head, row);
   if (visible.empty() || !reader.is_finite(head, row, visible)) return zero;
   const auto exact = reader.row(head, row, visible);
-  const RowRounding rounding = reader.rounding(head, row, visible, exact);
+  const RowRounding rounding =
+      reader.rounding(model == nullptr ? f32_model : *model, head, row, visible, exact);
   std::optional<RoundingBound> bound;
-  if (model != nullptr) bound.emplace(*model, rounding);
+  if (model != nullptr) bound.emplace(*model, rounding, model->output_rounding(binary64));
   for (std::size_t c = 0; c < zero.size(); ++c) {
     const Ball& reference = exact.output[c];
     if (bound) {
       const auto values = reader.value_column(visible, static_cast<std::int64_t>(c));
-      zero[c] = beside_likely(reference, bound->column(values, reference).likely, random);
+      zero[c] = beside_likely(reference, bound->column(values, reference).allowance(), random);
     } else {
       zero[c] = near(reference.midpoint_double(), random);
     }

@@ -12,7 +12,6 @@
 #include "support/random.hpp"
 
 using namespace gqa;
-using gqa::test::Random;
 
 namespace {
 
@@ -20,7 +19,7 @@ struct RandomRow {
   std::vector<double> outputs, centres, maxima;
   RowElements row;
 
-  RandomRow(Random& random, const FloatFormat& format) {
+  RandomRow(test::Random& random, const FloatFormat& format) {
     const auto columns = static_cast<std::size_t>(random.integer(1, 40));
     // What lies beyond the columns must not matter.
     outputs.assign(padded(columns), std::nan(""));
@@ -53,12 +52,12 @@ struct RandomRow {
 };
 
 // One element, as TileAuditor sees it.
-struct Element {
+struct IntervalElement {
   Interval error;
   Interval magnitude;
   Interval ulps;
 
-  Element(const RandomRow& random, std::size_t c, const FloatFormat& format)
+  IntervalElement(const RandomRow& random, std::size_t c, const FloatFormat& format)
       : error(error_interval(random.outputs[c], random.centres[c], random.radius(c))),
         magnitude(magnitude_interval(random.centres[c], random.radius(c))),
         ulps(UlpTable(format).ulps(magnitude)) {}
@@ -75,7 +74,7 @@ TEST_CASE(
   std::int64_t all = 0;
   for (const std::uint64_t seed : gqa::test::seeds(2000)) {
     CAPTURE(seed);
-    Random random(seed);
+    test::Random random(seed);
     const FloatFormat& format = *formats[random.integer(0, 3)];
     CAPTURE(format.name);
     const RandomRow row(random, format);
@@ -85,12 +84,13 @@ TEST_CASE(
             : Tolerance(AbsoluteRelativeTolerance{power_of_two(-12), power_of_two(-8)});
     const StatedTolerance stated(tolerance);
     std::vector<double> errors(row.outputs.size());
+    std::vector<double> shares(row.outputs.size());
     const SureElements sure =
-        surely_within(row.row, format, stated.sure_allowance(), errors.data());
+        surely_within(row.row, format, stated.sure_allowance(), errors.data(), shares.data());
     SureElements expected;
     for (std::size_t c = 0; c < row.row.columns; ++c) {
       CAPTURE(c);
-      const Element element(row, c, format);
+      const IntervalElement element(row, c, format);
       const Uncertain within =
           gqa::within(element.error, stated.allowed(element.magnitude, element.ulps));
       ++all;
@@ -113,6 +113,7 @@ TEST_CASE(
     CHECK(sure.max_ulp_error.lower == expected.max_ulp_error.lower);
     CHECK(sure.max_ulp_error.upper == expected.max_ulp_error.upper);
     CHECK(sure.ulp_units == expected.ulp_units);
+    CHECK(sure.max_share <= 1 + 1e-9);
     found += expected.count;
   }
   // Most are within, and most of those are found: otherwise nothing was tried.
@@ -124,13 +125,16 @@ TEST_CASE("vector_decision: an error beyond its allowance, NaN and infinity are 
   for (const double output : {1.5, std::nan(""), infinity, -infinity, -1.0}) {
     CAPTURE(output);
     std::vector<double> outputs(vector_padding, output), centres(vector_padding, 1.0),
-        maxima(vector_padding, 1.0), errors(vector_padding), squares(vector_padding, infinity);
+        maxima(vector_padding, 1.0), errors(vector_padding), shares(vector_padding),
+        squares(vector_padding, infinity);
     const RowElements row{outputs.data(), centres.data(), maxima.data(), 5, 0x1p-40, 0};
-    CHECK(surely_within(row, binary32, StatedAllowance{0.25, 0.125, 0}, errors.data()).count == 0);
+    CHECK(
+        surely_within(row, binary32, StatedAllowance{0.25, 0.125, 0}, errors.data(), shares.data())
+            .count == 0);
     for (std::size_t c = 0; c < row.columns; ++c) CHECK(errors[c] == not_sure);
     // Sums that overflowed explain nothing either.
-    const LikelyAllowance likely{squares.data(), 1e-9, 0, 1, 1, 1};
-    CHECK(surely_within(row, binary32, likely, errors.data()).count == 0);
+    const LikelyAllowance likely{squares.data(), 1e-9, 0, 1, 1, 1, 0, 1, 1};
+    CHECK(surely_within(row, binary32, likely, errors.data(), shares.data()).count == 0);
     for (std::size_t c = 0; c < row.columns; ++c) CHECK(errors[c] == not_sure);
   }
 }
@@ -140,8 +144,11 @@ TEST_CASE("vector_decision: what is allowed is taken at the smallest magnitude o
   const std::vector<double> outputs(vector_padding, 1.75), centres(vector_padding, 1.5),
       maxima(vector_padding, 1.0);
   std::vector<double> errors(vector_padding);
+  std::vector<double> shares(vector_padding);
   const RowElements row{outputs.data(), centres.data(), maxima.data(), 3, 0.125, 0};
-  CHECK(surely_within(row, bfloat16, StatedAllowance{0, 0.25, 0}, errors.data()).count == 0);
+  CHECK(surely_within(row, bfloat16, StatedAllowance{0, 0.25, 0}, errors.data(), shares.data())
+            .count == 0);
   // 3/11 of 1.375 is 0.375: a little more is enough.
-  CHECK(surely_within(row, bfloat16, StatedAllowance{0, 0.28, 0}, errors.data()).count == 3);
+  CHECK(surely_within(row, bfloat16, StatedAllowance{0, 0.28, 0}, errors.data(), shares.data())
+            .count == 3);
 }

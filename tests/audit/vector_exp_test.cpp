@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "gqa/audit/vector_dispatch.hpp"
 #include "gqa/num/ball.hpp"
 
 namespace {
@@ -22,17 +23,15 @@ constexpr double u = 0x1p-53;
 // Calls `body` once for every instruction set that was compiled in and runs here.
 template <class Body>
 void on_every_target(const Body& body) {
-  const auto targets = hwy::SupportedTargets();
+  const auto targets = supported_vector_targets();
   for (auto rest = targets; rest != 0; rest &= rest - 1) {
     const auto target = rest & -rest;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    chosen_vector_target().Update(target);
     const std::string name = hwy::TargetName(target);
     CAPTURE(name);
     body(name);
   }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  chosen_vector_target().Update(targets);
 }
 
 // Dense points, neighbours of multiples of ln 2 / 2 (where the reduction changes), of 0 and of
@@ -61,6 +60,11 @@ std::vector<double> points(std::size_t dense) {
 }
 
 }  // namespace
+
+TEST_CASE("vector dispatch: the instruction sets are those that Highway finds itself") {
+  constexpr std::int64_t compiled = HWY_TARGETS;
+  CHECK((supported_vector_targets() & compiled) == (hwy::SupportedTargets() & compiled));
+}
 
 TEST_CASE("vector exp: the error is within the documented bound, half of what is assumed") {
   const std::vector<double> x = points(30000);

@@ -8,6 +8,7 @@
 #include "audit/rounded_kernels.hpp"
 #include "gqa/audit/audit.hpp"
 #include "gqa/audit/audited_element.hpp"
+#include "gqa/audit/recorded_rounding.hpp"
 #include "gqa/audit/tile_auditor.hpp"
 #include "support/random.hpp"
 
@@ -21,6 +22,7 @@ namespace {
 Findings audit_cut(const AttentionProblem& problem, const Tolerance& tolerance, FilterOptions cut) {
   AuditOptions options;
   options.tolerance = tolerance;
+  options.recorded = recorded_rounding(tolerance, *problem.output);
   cut.model_terms = std::holds_alternative<ModelTolerance>(tolerance);
   const Dimensions& d = problem.dimensions;
   AuditTally total(d.batch, d.q_heads, d.queries, d.value_size);
@@ -32,7 +34,7 @@ Findings audit_cut(const AttentionProblem& problem, const Tolerance& tolerance, 
     const std::lock_guard lock(mutex);
     total.merge(tally);
   });
-  return findings_of(result_of(std::move(total), ""));
+  return findings_of(result_of(std::move(total), "", tolerance));
 }
 
 // Binary64 outputs whose errors are about the tolerance: each decision is a close one.
@@ -70,6 +72,7 @@ TEST_CASE("audit: threads, tiles, blocks and segments change no verdict") {
           Tolerance(ModelTolerance{gqa_test::one_of(random, {&f32_model, &f16_f32_model})})}) {
       AuditOptions options;
       options.tolerance = tolerance;
+      options.recorded = recorded_rounding(tolerance, *problem.output);
       const Findings expected = findings_of(audit(problem, options));
       for (const int threads : {1, 2, 3}) {
         FilterOptions cut = gqa_test::random_options(random);

@@ -3,16 +3,15 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
+#include "support/numbers.hpp"
 #include "support/random.hpp"
 
 using namespace gqa;
+using gqa::test::infinity;
+using gqa::test::not_a_number;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 const Tolerance any_size = AbsoluteRelativeTolerance{power_of_two(1100), 0};
 const Tolerance model = ModelTolerance{&f32_model, false};

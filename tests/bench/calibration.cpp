@@ -67,8 +67,9 @@ std::vector<double> ratios(const test::RoundedOperands& operands,
   const EnclosureReader reader(problem, 0, 0);
   const auto visible = reader.visible(0, 0);
   const auto exact = reader.row(0, 0, visible);
-  const RowRounding rounding = reader.rounding(0, 0, visible, exact);
-  const RoundingBound bound(*formats.model, rounding);
+  const RowRounding rounding = reader.rounding(*formats.model, 0, 0, visible, exact);
+  const RoundingBound bound(*formats.model, rounding,
+                            formats.model->output_rounding(problem.output->format()));
   std::vector<Ball> likely;
   for (std::int64_t c = 0; c < width; ++c) {
     likely.push_back(

@@ -137,7 +137,7 @@ class Gradients(CommandLine):
                 )
             out = self.run_program("audit", path, status=WRONG).stdout
             self.assertIn("holds only one query head's part", out)
-            self.assertIn("20 violations, proved: all of batch 0, every KV head", out)
+            self.assertIn("20 violations, proved: beyond the worst case of f32: all of batch 0, every KV head", out)
 
     def test_means_and_scales_are_named(self):
         mean = [x / self.HEADS for x in flat(summed(self.dk))]

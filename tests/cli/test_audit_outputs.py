@@ -39,7 +39,7 @@ class Outputs(CommandLine):
         self.assertEqual(last["worst"][0]["index"], [0, 0, 0, 1])
         out = self.run_program("audit", path, status=WRONG).stdout
         self.assertIn("qk_matmul_output: fail, 2 elements", out)
-        self.assertIn("1 violations, proved: 1 of 2 elements in batch 0", out)
+        self.assertIn("1 violation, proved: beyond the worst case of", out)
 
     def test_dialects_differ_and_stated_fields_win(self):
         # One query on two keys: top left sees the first key only.

@@ -12,8 +12,8 @@ using test::Random;
 
 namespace {
 
-constexpr std::array all_types{ElementType::binary64, ElementType::binary32, ElementType::binary16,
-                               ElementType::bfloat16};
+constexpr std::array accused_types{ElementType::binary64, ElementType::binary32,
+                                   ElementType::binary16, ElementType::bfloat16};
 
 /// What is said of a healthy kernel's output: "pass, none" if all is well.
 std::string judged(KernelHost& host, test::RandomCall& call) {
@@ -24,9 +24,9 @@ std::string judged(KernelHost& host, test::RandomCall& call) {
   Tolerance tolerance;
   for (const PackedDocument& document : cut_documents(call.tensors, call.contract)) {
     const AttentionProblem problem = make_problem(document.tensors, call.contract);
-    ModelChoice choice = audit_with_candidates(problem, document.tensors, {});
-    tolerance = choice.tolerance;
-    outputs.insert(outputs.end(), choice.outputs.begin(), choice.outputs.end());
+    const std::vector<OutputAudit> found = audit_with_candidates(problem, document.tensors, {});
+    tolerance = found.front().tolerance;
+    outputs.insert(outputs.end(), found.begin(), found.end());
   }
   const Diagnosis diagnosis = diagnose_recording(call.tensors, call.contract, outputs, tolerance);
   std::string text = fmt::format("{}, {}", name(worst_verdict(outputs)), test::named_by(diagnosis));
@@ -42,7 +42,7 @@ void check_healthy_kernels(std::uint64_t count, Make make) {
     for (const std::uint64_t seed : test::seeds(count)) {
       CAPTURE(seed);
       Random random(seed);
-      test::RandomCall call = make(random, all_types[seed % all_types.size()]);
+      test::RandomCall call = make(random, accused_types[seed % accused_types.size()]);
       CAPTURE(name(call.type));
       CAPTURE(name(call.contract.layout));
       CAPTURE(describe(call.contract));
@@ -65,7 +65,7 @@ TEST_CASE("probes: healthy kernels pass all of them, in every type, and nothing 
   for (const char* kernel : {"plain", "online", "faulty"}) {
     CAPTURE(kernel);
     KernelHost host = test::load_example_kernel(kernel);
-    for (const ElementType type : all_types) {
+    for (const ElementType type : accused_types) {
       CAPTURE(name(type));
       const ProbeReport report = run_probes(kernel_runner(host, type), type);
       CHECK(report.count(Verdict::pass) == static_cast<std::int64_t>(report.results.size()));

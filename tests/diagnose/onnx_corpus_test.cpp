@@ -26,9 +26,10 @@ std::map<std::string, std::string> diagnoses_of(const fs::path& directory) {
   for (const fs::path& path : find_recordings(directory)) {
     for (const Recording& recording : read_recordings(path)) {
       const AttentionProblem problem = make_problem(recording.tensors, recording.contract);
-      const ModelChoice choice = audit_with_candidates(problem, recording.tensors, {});
-      const Diagnosis diagnosis = diagnose_recording(recording.tensors, recording.contract,
-                                                     choice.outputs, choice.tolerance);
+      const std::vector<OutputAudit> outputs =
+          audit_with_candidates(problem, recording.tensors, {});
+      const Diagnosis diagnosis = diagnose_recording(recording.tensors, recording.contract, outputs,
+                                                     outputs.front().tolerance);
       const std::string test = fs::path(recording.path).parent_path().filename().string();
       REQUIRE(test.starts_with(prefix));
       CAPTURE(test);

@@ -13,9 +13,9 @@ using namespace gqa;
 
 namespace {
 
-constexpr std::array all_types{ElementType::binary64,      ElementType::binary32,
-                               ElementType::binary16,      ElementType::bfloat16,
-                               ElementType::float8_e4m3fn, ElementType::float8_e5m2};
+constexpr std::array probe_types{ElementType::binary64,      ElementType::binary32,
+                                 ElementType::binary16,      ElementType::bfloat16,
+                                 ElementType::float8_e4m3fn, ElementType::float8_e5m2};
 
 std::vector<std::pair<std::string, std::shared_ptr<const TypedTensor>>> operands_of(
     const Probe& probe) {
@@ -45,7 +45,7 @@ bool is_narrow(double x) {
 }  // namespace
 
 TEST_CASE("probes: at most 64, with names of their own, in every type") {
-  for (const ElementType type : all_types) {
+  for (const ElementType type : probe_types) {
     CAPTURE(name(type));
     std::set<std::string> names;
     const auto all = probes(type);
@@ -64,7 +64,7 @@ TEST_CASE("probes: at most 64, with names of their own, in every type") {
 TEST_CASE(
     "probes: every operand is exact in both float8 types, and the same number in every type") {
   const auto reference = probes(ElementType::binary64);
-  for (const ElementType type : all_types) {
+  for (const ElementType type : probe_types) {
     CAPTURE(name(type));
     const auto all = probes(type);
     REQUIRE(all.size() == reference.size());

@@ -1,4 +1,4 @@
-// Helpers of the reader tests: bytes, the error of an action, a directory of its own.
+// Helpers of the reader tests: bytes, a directory of its own.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "gqa/error.hpp"
+#include "support/errors.hpp"
 
 namespace gqa::test {
-
-/// The InputError that `action` throws; code "none" if it throws nothing.
-template <class Action>
-InputError error_of(Action action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error;
-  }
-  return {"none", "", "no error"};
-}
 
 inline std::vector<std::byte> to_bytes(std::string_view text) {
   std::vector<std::byte> bytes;

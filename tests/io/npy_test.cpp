@@ -14,23 +14,19 @@ using namespace gqa::test;
 
 namespace {
 
-TypedTensor parse(const std::string& file) {
+TypedTensor parsed_npy(const std::string& file) {
   return parse_npy(to_bytes(file), "f");
 }
 
-void check_refused(const std::string& file, const std::string& code, const std::string& where,
-                   const std::string& text = "") {
+void check_npy_refused(const std::string& file, const std::string& code, const std::string& where,
+                       const std::string& text = "") {
   CAPTURE(file);
-  const InputError error = error_of([&] { parse(file); });
-  CAPTURE(error.what());
-  CHECK(error.code() == code);
-  CHECK(error.where() == where);
-  CHECK(error.message().find(text) != std::string::npos);
+  check_error([&] { parsed_npy(file); }, code, where, text);
 }
 
 void check_dictionary(const std::string& dictionary, const std::string& code,
                       const std::string& where, const std::string& text = "") {
-  check_refused(npy(dictionary, ""), code, where, text);
+  check_npy_refused(npy(dictionary, ""), code, where, text);
 }
 
 std::string floats(std::initializer_list<float> values) {
@@ -45,7 +41,7 @@ TEST_CASE("npy: a file written out by hand is read in all three versions") {
   for (const int version : {1, 2, 3}) {
     CAPTURE(version);
     const TypedTensor tensor =
-        parse(npy(npy_dictionary("<f4", "(2, 3)"), floats({1, 2, 3, 4, 5, -6}), version));
+        parsed_npy(npy(npy_dictionary("<f4", "(2, 3)"), floats({1, 2, 3, 4, 5, -6}), version));
     CHECK(tensor.type == ElementType::binary32);
     CHECK(tensor.shape == Shape{2, 3});
     CHECK(decode(tensor).data() == std::vector<double>{1, 2, 3, 4, 5, -6});
@@ -53,13 +49,13 @@ TEST_CASE("npy: a file written out by hand is read in all three versions") {
 }
 
 TEST_CASE("npy: scalars, one axis, empty axes and double quotes are read") {
-  CHECK(parse(npy(npy_dictionary("<f4", "()"), floats({1.5}))).shape.empty());
-  CHECK(parse(npy(npy_dictionary("<f4", "(1,)"), floats({1.5}))).shape == Shape{1});
-  CHECK(parse(npy(npy_dictionary("<f4", "(1, 1,)"), floats({1.5}))).shape == Shape{1, 1});
-  CHECK(parse(npy(npy_dictionary("<f8", "(3, 0)"), "")).shape == Shape{3, 0});
-  CHECK(parse(npy(npy_dictionary("<f8", "(3, 0)", "True"), "")).shape == Shape{3, 0});
+  CHECK(parsed_npy(npy(npy_dictionary("<f4", "()"), floats({1.5}))).shape.empty());
+  CHECK(parsed_npy(npy(npy_dictionary("<f4", "(1,)"), floats({1.5}))).shape == Shape{1});
+  CHECK(parsed_npy(npy(npy_dictionary("<f4", "(1, 1,)"), floats({1.5}))).shape == Shape{1, 1});
+  CHECK(parsed_npy(npy(npy_dictionary("<f8", "(3, 0)"), "")).shape == Shape{3, 0});
+  CHECK(parsed_npy(npy(npy_dictionary("<f8", "(3, 0)", "True"), "")).shape == Shape{3, 0});
   const std::string other = "{\"shape\":(1,),\"fortran_order\":True,\"descr\":\"|u1\"}\n";
-  CHECK(decode_integers(parse(npy(other, "\x07"))).data() == std::vector<std::int64_t>{7});
+  CHECK(decode_integers(parsed_npy(npy(other, "\x07"))).data() == std::vector<std::int64_t>{7});
 }
 
 TEST_CASE("npy: every supported dtype is read, in both byte orders") {
@@ -72,13 +68,13 @@ TEST_CASE("npy: every supported dtype is read, in both byte orders") {
     const std::size_t size = element_size(type);
     const std::string little = little_endian(0x0102030405060708, size);
     const std::string big(little.rbegin(), little.rend());
-    const TypedTensor from_little = parse(npy(npy_dictionary("<" + descr, "(1,)"), little));
-    const TypedTensor from_big = parse(npy(npy_dictionary(">" + descr, "(1,)"), big));
+    const TypedTensor from_little = parsed_npy(npy(npy_dictionary("<" + descr, "(1,)"), little));
+    const TypedTensor from_big = parsed_npy(npy(npy_dictionary(">" + descr, "(1,)"), big));
     CHECK(from_little.type == type);
     CHECK(from_little.bytes == to_bytes(little));
     CHECK(from_big.bytes == to_bytes(little));
     if (size == 1) {
-      CHECK(parse(npy(npy_dictionary("|" + descr, "(1,)"), little)).type == type);
+      CHECK(parsed_npy(npy(npy_dictionary("|" + descr, "(1,)"), little)).type == type);
     } else {
       check_dictionary(npy_dictionary("|" + descr, "(0,)"), "npy.unknown_dtype", "f: header: descr",
                        "|" + descr);
@@ -88,7 +84,7 @@ TEST_CASE("npy: every supported dtype is read, in both byte orders") {
 
 TEST_CASE("npy: Fortran order is transposed, for two axes and for four") {
   // Element [i, j] = 10 i + j, the first axis fastest.
-  const TypedTensor two = parse(
+  const TypedTensor two = parsed_npy(
       npy(npy_dictionary("|u1", "(2, 3)", "True"), std::string("\x00\x0a\x01\x0b\x02\x0c", 6)));
   CHECK(decode_integers(two).data() == std::vector<std::int64_t>{0, 1, 2, 10, 11, 12});
   const Shape shape{2, 3, 4, 5};
@@ -102,7 +98,7 @@ TEST_CASE("npy: Fortran order is transposed, for two axes and for four") {
       }
     }
   }
-  const TypedTensor four = parse(npy(npy_dictionary("<i4", "(2, 3, 4, 5)", "True"), fortran));
+  const TypedTensor four = parsed_npy(npy(npy_dictionary("<i4", "(2, 3, 4, 5)", "True"), fortran));
   CHECK(four.shape == shape);
   for (std::size_t i = 0; i < four.size(); ++i) CHECK(four.bits(i) == i);
 }
@@ -126,24 +122,24 @@ TEST_CASE("npy: other dtypes are refused by name") {
 
 TEST_CASE("npy: magic string, version and header length are checked against the file") {
   const std::string good = npy(npy_dictionary("<f4", "(1,)"), floats({1}));
-  check_refused("", "npy.bad_magic", "f", "byte 0");
-  check_refused("\x93NUMPX" + good.substr(6), "npy.bad_magic", "f");
+  check_npy_refused("", "npy.bad_magic", "f", "byte 0");
+  check_npy_refused("\x93NUMPX" + good.substr(6), "npy.bad_magic", "f");
   for (std::size_t size = 6; size < 10; ++size) {
-    check_refused(good.substr(0, size), "npy.truncated", "f", "byte");
+    check_npy_refused(good.substr(0, size), "npy.truncated", "f", "byte");
   }
   for (std::size_t size = 10; size < good.size(); ++size) {
-    check_refused(good.substr(0, size), "npy.truncated", "f", "byte");
+    check_npy_refused(good.substr(0, size), "npy.truncated", "f", "byte");
   }
   for (const int version : {0, 4, 255}) {
-    check_refused(npy("{}\n", "", version), "npy.unsupported_version", "f", "byte 6");
+    check_npy_refused(npy("{}\n", "", version), "npy.unsupported_version", "f", "byte 6");
   }
   std::string minor = good;
   minor[7] = 1;
-  check_refused(minor, "npy.unsupported_version", "f", "1.1");
+  check_npy_refused(minor, "npy.unsupported_version", "f", "1.1");
   const std::string head = good.substr(0, 6) + std::string("\x02\x00", 2);
-  check_refused(head + little_endian(1'000'001, 4), "npy.header_too_large", "f", "byte 8");
-  check_refused(head + little_endian(0xffffffff, 4), "npy.header_too_large", "f", "byte 8");
-  check_refused(head + little_endian(1'000'000, 4), "npy.truncated", "f", "1000012");
+  check_npy_refused(head + little_endian(1'000'001, 4), "npy.header_too_large", "f", "byte 8");
+  check_npy_refused(head + little_endian(0xffffffff, 4), "npy.header_too_large", "f", "byte 8");
+  check_npy_refused(head + little_endian(1'000'000, 4), "npy.truncated", "f", "1000012");
 }
 
 TEST_CASE("npy: a header that is not one plain dictionary is refused at its byte") {
@@ -201,14 +197,14 @@ TEST_CASE("npy: the three keys are there once each and nothing else is") {
 
 TEST_CASE("npy: data that does not fit the shape is refused, also where sizes overflow") {
   const std::string header = npy_dictionary("<f8", "(2,)");
-  check_refused(npy(header, std::string(15, 'x')), "npy.truncated", "f", "15 bytes");
-  check_refused(npy(header, std::string(17, 'x')), "npy.trailing_bytes", "f", "17 bytes");
-  check_refused(npy(header, std::string(24, 'x')), "npy.trailing_bytes", "f", "24 bytes");
-  check_refused(npy(npy_dictionary("<f8", "(0,)"), "x"), "npy.trailing_bytes", "f");
+  check_npy_refused(npy(header, std::string(15, 'x')), "npy.truncated", "f", "15 bytes");
+  check_npy_refused(npy(header, std::string(17, 'x')), "npy.trailing_bytes", "f", "17 bytes");
+  check_npy_refused(npy(header, std::string(24, 'x')), "npy.trailing_bytes", "f", "24 bytes");
+  check_npy_refused(npy(npy_dictionary("<f8", "(0,)"), "x"), "npy.trailing_bytes", "f");
   // 2^61 * 8 bytes are 0 in 64-bit arithmetic.
-  check_refused(npy(npy_dictionary("<f8", "(2305843009213693952,)"), ""), "npy.truncated", "f");
-  check_refused(npy(npy_dictionary("|u1", "(4294967296, 4294967296)"), ""), "npy.too_large",
-                "f: header: shape");
+  check_npy_refused(npy(npy_dictionary("<f8", "(2305843009213693952,)"), ""), "npy.truncated", "f");
+  check_npy_refused(npy(npy_dictionary("|u1", "(4294967296, 4294967296)"), ""), "npy.too_large",
+                    "f: header: shape");
 }
 
 TEST_CASE("npy: any flipped byte gives an error of the reader or another valid file") {
@@ -219,7 +215,7 @@ TEST_CASE("npy: any flipped byte gives an error of the reader or another valid f
       CAPTURE(flip);
       std::string damaged = good;
       damaged[i] = static_cast<char>(damaged[i] ^ flip);
-      const InputError error = error_of([&] { parse(damaged); });
+      const InputError error = error_of([&] { parsed_npy(damaged); });
       CHECK((error.code() == "none" || error.code().starts_with("npy.")));
     }
   }

@@ -67,10 +67,7 @@ inline Recording recording_of(const ModelText& text, const OnnxValues& values) {
 
 inline void check_refused(const ModelText& text, const OnnxValues& values, const std::string& code,
                           const std::string& where) {
-  const InputError error = error_of([&] { recording_of(text, values); });
-  CAPTURE(error.what());
-  CHECK(error.code() == code);
-  CHECK(error.where() == where);
+  check_error([&] { recording_of(text, values); }, code, where);
 }
 
 }  // namespace gqa::test

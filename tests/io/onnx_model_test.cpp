@@ -11,17 +11,13 @@ using namespace gqa::test;
 
 namespace {
 
-OnnxModel parse(const std::string& message) {
+OnnxModel parsed_model(const std::string& message) {
   return parse_onnx_model(to_bytes(message), "f");
 }
 
-void check_refused(const std::string& message, const std::string& code, const std::string& where,
-                   const std::string& text = "") {
-  const InputError error = error_of([&] { parse(message); });
-  CAPTURE(error.what());
-  CHECK(error.code() == code);
-  CHECK(error.where() == where);
-  CHECK(error.message().find(text) != std::string::npos);
+void check_model_refused(const std::string& message, const std::string& code,
+                         const std::string& where, const std::string& text = "") {
+  check_error([&] { parsed_model(message); }, code, where, text);
 }
 
 std::string float_tensor(const std::string& name) {
@@ -35,7 +31,7 @@ TEST_CASE("onnx model: node, attributes, operator sets and names are read") {
   text.attributes = int_attribute("is_causal", 1) + int_attribute("left", -1) +
                     float_attribute("scale", 0.5F) + text_attribute("kind", "NONE");
   text.inputs = {"Q", "K", "V", ""};
-  const OnnxModel model = parse(text.bytes());
+  const OnnxModel model = parsed_model(text.bytes());
   CHECK(model.operator_sets == std::map<std::string, std::int64_t>{{"", 23}});
   CHECK(model.node.operator_name == "Attention");
   CHECK(model.node.domain.empty());
@@ -53,7 +49,7 @@ TEST_CASE("onnx model: ai.onnx is ONNX's own domain, and a zero attribute may be
   ModelText text;
   text.domain = "ai.onnx";
   text.attributes = pb::bytes(5, pb::bytes(1, "is_causal") + pb::integer(20, 2));
-  const OnnxModel model = parse(text.bytes());
+  const OnnxModel model = parsed_model(text.bytes());
   CHECK(model.node.domain.empty());
   CHECK(model.operator_sets.contains(""));
   CHECK(model.node.attributes.at("is_causal") == OnnxAttribute(std::int64_t{0}));
@@ -62,50 +58,50 @@ TEST_CASE("onnx model: ai.onnx is ONNX's own domain, and a zero attribute may be
 TEST_CASE("onnx model: an initializer is a value that no data set gives") {
   ModelText text;
   text.more_graph = pb::bytes(5, float_tensor("V"));
-  const OnnxModel model = parse(text.bytes());
+  const OnnxModel model = parsed_model(text.bytes());
   CHECK(model.inputs == std::vector<std::string>{"Q", "K"});
   CHECK(decode(*model.initializers.at("V")).data() == std::vector<double>{1});
   text.more_graph += pb::bytes(5, float_tensor("V"));
-  check_refused(text.bytes(), "onnx.duplicate_name", "f: graph: initializer V", "at byte");
+  check_model_refused(text.bytes(), "onnx.duplicate_name", "f: graph: initializer V", "at byte");
   text.more_graph = pb::bytes(5, float_tensor(""));
-  check_refused(text.bytes(), "onnx.missing_field", "f: graph: initializer");
+  check_model_refused(text.bytes(), "onnx.missing_field", "f: graph: initializer");
   text.more_graph = pb::bytes(5, pb::tensor({1}, 1, ""));
-  check_refused(text.bytes(), "onnx.size_mismatch", "f: graph: initializer");
+  check_model_refused(text.bytes(), "onnx.size_mismatch", "f: graph: initializer");
 }
 
 TEST_CASE("onnx model: exactly one graph with exactly one node is read") {
-  check_refused("", "onnx.missing_field", "f: graph");
-  check_refused(pb::bytes(7, ""), "onnx.node_count", "f: graph: node", "no node");
+  check_model_refused("", "onnx.missing_field", "f: graph");
+  check_model_refused(pb::bytes(7, ""), "onnx.node_count", "f: graph: node", "no node");
   ModelText text;
   text.more_graph = pb::bytes(1, pb::bytes(4, "Add"));
-  check_refused(text.bytes(), "onnx.node_count", "f: graph: node", "at byte");
+  check_model_refused(text.bytes(), "onnx.node_count", "f: graph: node", "at byte");
   const std::string good = ModelText().bytes();
-  check_refused(good + pb::bytes(7, ""), "onnx.duplicate_field", "f: graph",
-                "at byte " + std::to_string(good.size()));
+  check_model_refused(good + pb::bytes(7, ""), "onnx.duplicate_field", "f: graph",
+                      "at byte " + std::to_string(good.size()));
 }
 
 TEST_CASE("onnx model: names are there, once, and connected") {
   ModelText text;
   text.more_graph = pb::bytes(11, pb::bytes(1, "extra"));
-  check_refused(text.bytes(), "onnx.unused_input", "f: graph: input extra");
+  check_model_refused(text.bytes(), "onnx.unused_input", "f: graph: input extra");
   text.more_graph = pb::bytes(11, pb::bytes(1, "Q"));
-  check_refused(text.bytes(), "onnx.duplicate_name", "f: graph: input Q");
+  check_model_refused(text.bytes(), "onnx.duplicate_name", "f: graph: input Q");
   text.more_graph = pb::bytes(11, "");
-  check_refused(text.bytes(), "onnx.missing_field", "f: graph: input: name");
+  check_model_refused(text.bytes(), "onnx.missing_field", "f: graph: input: name");
   text.more_graph = pb::bytes(12, pb::bytes(1, "Z"));
-  check_refused(text.bytes(), "onnx.unknown_value", "f: graph: output Z");
+  check_model_refused(text.bytes(), "onnx.unknown_value", "f: graph: output Z");
   text.more_graph = pb::bytes(12, pb::bytes(1, "Y"));
-  check_refused(text.bytes(), "onnx.duplicate_name", "f: graph: output Y");
+  check_model_refused(text.bytes(), "onnx.duplicate_name", "f: graph: output Y");
   text.more_graph.clear();
   text.more_node = pb::bytes(1, "nowhere");
-  check_refused(text.bytes(), "onnx.unknown_value", "f: graph: node: input", "nowhere");
+  check_model_refused(text.bytes(), "onnx.unknown_value", "f: graph: node: input", "nowhere");
   text.more_node = pb::bytes(2, "Y");
-  check_refused(text.bytes(), "onnx.unknown_value", "f: graph: output Y", "once");
+  check_model_refused(text.bytes(), "onnx.unknown_value", "f: graph: output Y", "once");
   text.more_node.clear();
   text.operator_name.clear();
-  check_refused(text.bytes(), "onnx.missing_field", "f: graph: node: op_type");
-  check_refused(ModelText().bytes() + ModelText().operator_set(), "onnx.duplicate_name",
-                "f: opset_import");
+  check_model_refused(text.bytes(), "onnx.missing_field", "f: graph: node: op_type");
+  check_model_refused(ModelText().bytes() + ModelText().operator_set(), "onnx.duplicate_name",
+                      "f: opset_import");
 }
 
 TEST_CASE("onnx model: attributes have a name, one value and a type that fits it") {
@@ -113,7 +109,7 @@ TEST_CASE("onnx model: attributes have a name, one value and a type that fits it
                           const std::string& where) {
     ModelText text;
     text.attributes = attribute;
-    check_refused(text.bytes(), code, "f: graph: node: " + where);
+    check_model_refused(text.bytes(), code, "f: graph: node: " + where);
   };
   const std::string name = pb::bytes(1, "a");
   refused(int_attribute("a", 1) + int_attribute("a", 1), "onnx.duplicate_name", "attribute a");
@@ -134,18 +130,18 @@ TEST_CASE("onnx model: attributes have a name, one value and a type that fits it
 TEST_CASE("onnx model: functions, sparse tensors and unknown fields are refused") {
   ModelText text;
   text.more_model = pb::bytes(25, "");
-  check_refused(text.bytes(), "onnx.unsupported_field", "f", "functions");
+  check_model_refused(text.bytes(), "onnx.unsupported_field", "f", "functions");
   text.more_model = pb::bytes(99, "");
-  check_refused(text.bytes(), "onnx.unknown_field", "f", "field number 99");
+  check_model_refused(text.bytes(), "onnx.unknown_field", "f", "field number 99");
   text.more_model = pb::bytes(14, "") + pb::bytes(2, "producer") + pb::bytes(6, "doc");
-  CHECK(parse(text.bytes()).node.operator_name == "Attention");
+  CHECK(parsed_model(text.bytes()).node.operator_name == "Attention");
   text.more_graph = pb::bytes(15, "");
-  check_refused(text.bytes(), "onnx.unsupported_field", "f: graph", "sparse");
+  check_model_refused(text.bytes(), "onnx.unsupported_field", "f: graph", "sparse");
   text.more_graph = pb::bytes(99, "");
-  check_refused(text.bytes(), "onnx.unknown_field", "f: graph");
+  check_model_refused(text.bytes(), "onnx.unknown_field", "f: graph");
   text.more_graph.clear();
   text.more_node = pb::bytes(8, "overload");
-  check_refused(text.bytes(), "onnx.unknown_field", "f: graph: node");
+  check_model_refused(text.bytes(), "onnx.unknown_field", "f: graph: node");
 }
 
 TEST_CASE("onnx model: any damaged message gives an error of the reader or another model") {
@@ -155,13 +151,13 @@ TEST_CASE("onnx model: any damaged message gives an error of the reader or anoth
   const std::string good = text.bytes();
   for (std::size_t i = 0; i < good.size(); ++i) {
     CAPTURE(i);
-    const InputError cut = error_of([&] { parse(good.substr(0, i)); });
+    const InputError cut = error_of([&] { parsed_model(good.substr(0, i)); });
     CHECK((cut.code() == "none" || cut.code().starts_with("onnx.")));
     for (int flip = 1; flip < 256; ++flip) {
       CAPTURE(flip);
       std::string damaged = good;
       damaged[i] = static_cast<char>(damaged[i] ^ flip);
-      const InputError error = error_of([&] { parse(damaged); });
+      const InputError error = error_of([&] { parsed_model(damaged); });
       CHECK((error.code() == "none" || error.code().starts_with("onnx.")));
     }
   }

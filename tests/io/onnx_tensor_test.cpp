@@ -11,17 +11,13 @@ using namespace gqa::test;
 
 namespace {
 
-OnnxTensor parse(const std::string& message) {
+OnnxTensor parsed_onnx_tensor(const std::string& message) {
   return parse_onnx_tensor(to_bytes(message), "f");
 }
 
-void check_refused(const std::string& message, const std::string& code, const std::string& where,
-                   const std::string& text = "") {
-  const InputError error = error_of([&] { parse(message); });
-  CAPTURE(error.what());
-  CHECK(error.code() == code);
-  CHECK(error.where() == where);
-  CHECK(error.message().find(text) != std::string::npos);
+void check_onnx_tensor_refused(const std::string& message, const std::string& code,
+                               const std::string& where, const std::string& text = "") {
+  check_error([&] { parsed_onnx_tensor(message); }, code, where, text);
 }
 
 struct TypeCase {
@@ -64,34 +60,37 @@ std::vector<TypeCase> type_cases() {
 TEST_CASE("onnx tensor: every supported type is read from raw_data and from its typed field") {
   for (const TypeCase& c : type_cases()) {
     CAPTURE(c.data_type);
-    const OnnxTensor raw =
-        parse(pb::tensor({2, 1}, c.data_type, pb::bytes(8, "name") + pb::bytes(9, c.raw)));
+    const OnnxTensor raw = parsed_onnx_tensor(
+        pb::tensor({2, 1}, c.data_type, pb::bytes(8, "name") + pb::bytes(9, c.raw)));
     CHECK(raw.name == "name");
     CHECK(raw.tensor.type == c.type);
     CHECK(raw.tensor.shape == Shape{2, 1});
     CHECK(raw.tensor.bytes == to_bytes(c.raw));
-    CHECK(parse(pb::tensor({2, 1}, c.data_type, c.field)).tensor.bytes == to_bytes(c.raw));
+    CHECK(parsed_onnx_tensor(pb::tensor({2, 1}, c.data_type, c.field)).tensor.bytes ==
+          to_bytes(c.raw));
   }
 }
 
 TEST_CASE("onnx tensor: scalars may be packed or not, dims too, in any order of fields") {
   const std::string packed = pb::bytes(4, little_endian(0x3f800000, 4) + std::string(4, '\0'));
-  CHECK(decode(parse(pb::tensor({2}, 1, packed)).tensor).data() == std::vector<double>{1, 0});
+  CHECK(decode(parsed_onnx_tensor(pb::tensor({2}, 1, packed)).tensor).data() ==
+        std::vector<double>{1, 0});
   const std::string reversed =
       packed + pb::integer(2, 1) + pb::bytes(1, pb::varint(2) + pb::varint(1));
-  CHECK(parse(reversed).tensor.shape == Shape{2, 1});
+  CHECK(parsed_onnx_tensor(reversed).tensor.shape == Shape{2, 1});
   const std::string wide = pb::bytes(10, little_endian(0x3ff0000000000000, 8));
-  CHECK(decode(parse(pb::tensor({1}, 11, wide)).tensor).data() == std::vector<double>{1});
+  CHECK(decode(parsed_onnx_tensor(pb::tensor({1}, 11, wide)).tensor).data() ==
+        std::vector<double>{1});
 }
 
 TEST_CASE("onnx tensor: negative integers, scalars and empty tensors are read") {
-  const OnnxTensor negative = parse(pb::tensor({}, 3, pb::integer(5, -128)));
+  const OnnxTensor negative = parsed_onnx_tensor(pb::tensor({}, 3, pb::integer(5, -128)));
   CHECK(negative.tensor.shape.empty());
   CHECK(decode_integers(negative.tensor).data() == std::vector<std::int64_t>{-128});
-  const OnnxTensor smallest = parse(pb::tensor({1}, 7, pb::integer(7, INT64_MIN)));
+  const OnnxTensor smallest = parsed_onnx_tensor(pb::tensor({1}, 7, pb::integer(7, INT64_MIN)));
   CHECK(decode_integers(smallest.tensor).data() == std::vector<std::int64_t>{INT64_MIN});
-  CHECK(parse(pb::tensor({2, 0}, 1, "")).tensor.shape == Shape{2, 0});
-  CHECK(parse(pb::tensor({2, 0}, 1, pb::bytes(9, ""))).tensor.bytes.empty());
+  CHECK(parsed_onnx_tensor(pb::tensor({2, 0}, 1, "")).tensor.shape == Shape{2, 0});
+  CHECK(parsed_onnx_tensor(pb::tensor({2, 0}, 1, pb::bytes(9, ""))).tensor.bytes.empty());
 }
 
 TEST_CASE("onnx tensor: an int32_data element that its type cannot hold is refused") {
@@ -99,80 +98,83 @@ TEST_CASE("onnx tensor: an int32_data element that its type cannot hold is refus
       {2, 256}, {2, -1},     {3, 128}, {3, -129},   {6, 2147483648}, {9, 2},
       {9, -1},  {10, 65536}, {10, -1}, {16, 65536}, {17, 256},       {19, 256}};
   for (const auto& [data_type, value] : too_large) {
-    check_refused(pb::tensor({2}, data_type, pb::integer(5, 0) + pb::integer(5, value)),
-                  "onnx.value_out_of_range", "f: int32_data",
-                  "element 1 is " + std::to_string(value));
+    check_onnx_tensor_refused(pb::tensor({2}, data_type, pb::integer(5, 0) + pb::integer(5, value)),
+                              "onnx.value_out_of_range", "f: int32_data",
+                              "element 1 is " + std::to_string(value));
   }
 }
 
 TEST_CASE("onnx tensor: unknown types and a missing type are refused") {
   for (const std::int64_t data_type : {0, 4, 5, 8, 12, 13, 14, 15, 18, 20, 21, 23, -1}) {
-    check_refused(pb::tensor({0}, data_type, ""), "onnx.unsupported_type", "f: data_type",
-                  std::to_string(data_type));
+    check_onnx_tensor_refused(pb::tensor({0}, data_type, ""), "onnx.unsupported_type",
+                              "f: data_type", std::to_string(data_type));
   }
-  check_refused("", "onnx.missing_field", "f: data_type");
+  check_onnx_tensor_refused("", "onnx.missing_field", "f: data_type");
 }
 
 TEST_CASE("onnx tensor: data elsewhere is refused, naming the file") {
   const std::string entry = pb::bytes(1, "location") + pb::bytes(2, "weights.bin");
-  check_refused(pb::tensor({1}, 1, pb::bytes(13, entry)), "onnx.external_data", "f: external_data",
-                "location = weights.bin");
-  check_refused(pb::tensor({1}, 1, pb::integer(14, 1)), "onnx.external_data", "f: data_location");
-  check_refused(pb::tensor({1}, 1, pb::bytes(3, "")), "onnx.segment", "f: segment");
-  CHECK(parse(pb::tensor({0}, 1, pb::integer(14, 0))).tensor.shape == Shape{0});
+  check_onnx_tensor_refused(pb::tensor({1}, 1, pb::bytes(13, entry)), "onnx.external_data",
+                            "f: external_data", "location = weights.bin");
+  check_onnx_tensor_refused(pb::tensor({1}, 1, pb::integer(14, 1)), "onnx.external_data",
+                            "f: data_location");
+  check_onnx_tensor_refused(pb::tensor({1}, 1, pb::bytes(3, "")), "onnx.segment", "f: segment");
+  CHECK(parsed_onnx_tensor(pb::tensor({0}, 1, pb::integer(14, 0))).tensor.shape == Shape{0});
 }
 
 TEST_CASE("onnx tensor: data in two fields or in the wrong one is refused") {
   const std::string raw = pb::bytes(9, std::string(4, '\0'));
-  check_refused(pb::tensor({1}, 1, raw + pb::binary32(4, 1)), "onnx.two_data_fields", "f: raw_data",
-                "float_data");
-  check_refused(pb::tensor({1}, 1, pb::binary32(4, 1) + pb::integer(5, 1)), "onnx.two_data_fields",
-                "f: int32_data", "float_data");
-  check_refused(pb::tensor({1}, 7, pb::integer(5, 1)), "onnx.wrong_data_field", "f: int32_data",
-                "int64_data");
-  check_refused(pb::tensor({1}, 10, pb::binary32(4, 1)), "onnx.wrong_data_field", "f: float_data",
-                "int32_data");
-  check_refused(pb::tensor({1}, 1, raw + raw), "onnx.duplicate_field", "f: raw_data", "at byte 10");
+  check_onnx_tensor_refused(pb::tensor({1}, 1, raw + pb::binary32(4, 1)), "onnx.two_data_fields",
+                            "f: raw_data", "float_data");
+  check_onnx_tensor_refused(pb::tensor({1}, 1, pb::binary32(4, 1) + pb::integer(5, 1)),
+                            "onnx.two_data_fields", "f: int32_data", "float_data");
+  check_onnx_tensor_refused(pb::tensor({1}, 7, pb::integer(5, 1)), "onnx.wrong_data_field",
+                            "f: int32_data", "int64_data");
+  check_onnx_tensor_refused(pb::tensor({1}, 10, pb::binary32(4, 1)), "onnx.wrong_data_field",
+                            "f: float_data", "int32_data");
+  check_onnx_tensor_refused(pb::tensor({1}, 1, raw + raw), "onnx.duplicate_field", "f: raw_data",
+                            "at byte 10");
 }
 
 TEST_CASE("onnx tensor: dims and data must fit, also where sizes overflow") {
   for (const std::size_t size : {0U, 3U, 5U, 8U}) {
-    check_refused(pb::tensor({1}, 1, pb::bytes(9, std::string(size, '\0'))), "onnx.size_mismatch",
-                  "f", std::to_string(size) + " bytes");
+    check_onnx_tensor_refused(pb::tensor({1}, 1, pb::bytes(9, std::string(size, '\0'))),
+                              "onnx.size_mismatch", "f", std::to_string(size) + " bytes");
   }
-  check_refused(pb::tensor({2}, 1, pb::binary32(4, 1)), "onnx.size_mismatch", "f");
-  check_refused(pb::tensor({1}, 1, ""), "onnx.size_mismatch", "f");
-  check_refused(pb::tensor({std::int64_t{1} << 61}, 11, ""), "onnx.size_mismatch", "f");
-  check_refused(pb::tensor({1, -1}, 1, ""), "onnx.negative_extent", "f: dims");
-  check_refused(pb::tensor({INT64_MAX, INT64_MAX}, 1, ""), "onnx.too_large", "f: dims");
+  check_onnx_tensor_refused(pb::tensor({2}, 1, pb::binary32(4, 1)), "onnx.size_mismatch", "f");
+  check_onnx_tensor_refused(pb::tensor({1}, 1, ""), "onnx.size_mismatch", "f");
+  check_onnx_tensor_refused(pb::tensor({std::int64_t{1} << 61}, 11, ""), "onnx.size_mismatch", "f");
+  check_onnx_tensor_refused(pb::tensor({1, -1}, 1, ""), "onnx.negative_extent", "f: dims");
+  check_onnx_tensor_refused(pb::tensor({INT64_MAX, INT64_MAX}, 1, ""), "onnx.too_large", "f: dims");
 }
 
 TEST_CASE("onnx tensor: bytes that are no message are refused at their byte") {
-  check_refused("\xff", "onnx.syntax", "f", "at byte 0");
-  check_refused(pb::integer(2, 1) + "\x4a\x05xy", "onnx.syntax", "f: raw_data", "at byte 2");
-  check_refused(pb::integer(2, 1) + "\x0b", "onnx.syntax", "f", "at byte 2");
-  check_refused(std::string("\x00\x00", 2), "onnx.syntax", "f", "at byte 0");
-  check_refused(pb::bytes(4, "abc"), "onnx.syntax", "f: float_data", "at byte 0");
-  check_refused(pb::bytes(2, "x"), "onnx.wire_type", "f: data_type", "at byte 0");
-  check_refused(pb::integer(9, 1), "onnx.wire_type", "f: raw_data");
-  check_refused(pb::integer(99, 1), "onnx.unknown_field", "f", "field number 99");
-  check_refused(pb::bytes(6, "text"), "onnx.unknown_field", "f", "field number 6");
-  check_refused(pb::integer(2, 1) + pb::integer(2, 1), "onnx.duplicate_field", "f: data_type",
-                "at byte 2");
+  check_onnx_tensor_refused("\xff", "onnx.syntax", "f", "at byte 0");
+  check_onnx_tensor_refused(pb::integer(2, 1) + "\x4a\x05xy", "onnx.syntax", "f: raw_data",
+                            "at byte 2");
+  check_onnx_tensor_refused(pb::integer(2, 1) + "\x0b", "onnx.syntax", "f", "at byte 2");
+  check_onnx_tensor_refused(std::string("\x00\x00", 2), "onnx.syntax", "f", "at byte 0");
+  check_onnx_tensor_refused(pb::bytes(4, "abc"), "onnx.syntax", "f: float_data", "at byte 0");
+  check_onnx_tensor_refused(pb::bytes(2, "x"), "onnx.wire_type", "f: data_type", "at byte 0");
+  check_onnx_tensor_refused(pb::integer(9, 1), "onnx.wire_type", "f: raw_data");
+  check_onnx_tensor_refused(pb::integer(99, 1), "onnx.unknown_field", "f", "field number 99");
+  check_onnx_tensor_refused(pb::bytes(6, "text"), "onnx.unknown_field", "f", "field number 6");
+  check_onnx_tensor_refused(pb::integer(2, 1) + pb::integer(2, 1), "onnx.duplicate_field",
+                            "f: data_type", "at byte 2");
 }
 
 TEST_CASE("onnx tensor: any damaged message gives an error of the reader or another tensor") {
   const std::string good =
       pb::tensor({2, 1}, 1, pb::bytes(8, "Q") + pb::bytes(4, std::string(8, 1)));
   for (std::size_t i = 0; i < good.size(); ++i) {
-    const InputError cut = error_of([&] { parse(good.substr(0, i)); });
+    const InputError cut = error_of([&] { parsed_onnx_tensor(good.substr(0, i)); });
     CHECK(cut.code().starts_with("onnx."));
     for (int flip = 1; flip < 256; ++flip) {
       CAPTURE(i);
       CAPTURE(flip);
       std::string damaged = good;
       damaged[i] = static_cast<char>(damaged[i] ^ flip);
-      const InputError error = error_of([&] { parse(damaged); });
+      const InputError error = error_of([&] { parsed_onnx_tensor(damaged); });
       CHECK((error.code() == "none" || error.code().starts_with("onnx.")));
     }
   }

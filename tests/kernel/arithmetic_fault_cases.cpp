@@ -1,13 +1,11 @@
 // Cases of scores, softmax, merges, sinks and layouts.
 #include <cmath>
-#include <limits>
 
 #include "kernel/fault_cases.hpp"
+#include "support/numbers.hpp"
 
 namespace gqa::test {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> repeated(double value, std::size_t count) {
   return std::vector<double>(count, value);
@@ -65,7 +63,7 @@ std::vector<FaultCase> score_cases() {
        "S16",
        {.keys = 2, .query = {4480}, .key = {1, 1}, .value = {0, 1}, .scale = 1, .softcap = 50},
        {0.5},
-       {nan}},
+       {not_a_number}},
       {"bias.alibi_exponent",
        "S17",
        {.q_heads = 8,
@@ -99,7 +97,7 @@ std::vector<FaultCase> softmax_cases() {
        "N1",
        {.keys = 2, .query = {89}, .key = {1, 1}, .value = {0, 1}, .scale = 1},
        {0.5},
-       {nan}},
+       {not_a_number}},
       {"softmax.not_rescaled", "N4", blocks, {2.0 / 3}, {0.5}},
       {"softmax.rescale_inverted", "N4", blocks, {2.0 / 3}, {1.0 / 3}},
       {"softmax.query_axis", "N5", {.keys = 2, .value = {1, 1}}, {1}, {2}},
@@ -114,7 +112,7 @@ std::vector<FaultCase> softmax_cases() {
         .key = repeated(128, 8),
         .value = {0, 1}},
        {0.5},
-       {nan}},
+       {not_a_number}},
   };
 }
 
@@ -142,7 +140,7 @@ std::vector<FaultCase> merge_and_sink_cases() {
         .mask = {0, 0, 0, 0, 1},
         .sink = {ln2}},
        {1.0 / 3},
-       {nan}},
+       {not_a_number}},
   };
 }
 

@@ -28,11 +28,12 @@ std::string verdict_on(ProblemTensors tensors, const Contract& contract,
   tensors.output = output;
   for (const PackedDocument& document : cut_documents(tensors, contract)) {
     const AttentionProblem problem = make_problem(document.tensors, contract);
-    const ModelChoice choice = audit_with_candidates(problem, document.tensors, AuditOptions());
-    const AuditResult& result = choice.outputs.front().result;
+    const std::vector<OutputAudit> outputs =
+        audit_with_candidates(problem, document.tensors, AuditOptions());
+    const AuditResult& result = outputs.front().result;
     if (result.verdict == Verdict::pass) continue;
     return fmt::format("{} in document {} under {}: {}", name(result.verdict), document.index,
-                       describe(choice.tolerance), result.where);
+                       describe(outputs.front().tolerance), result.where);
   }
   return "pass";
 }

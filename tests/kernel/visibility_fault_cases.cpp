@@ -1,12 +1,11 @@
 // Cases of head maps and of visible keys.
-#include <limits>
 
 #include "kernel/fault_cases.hpp"
+#include "support/numbers.hpp"
 
 namespace gqa::test {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr CausalAlignment top_left = CausalAlignment::top_left;
 
 const std::vector<double> unit_3{1, 0, 0, 0, 1, 0, 0, 0, 1};
@@ -102,9 +101,9 @@ std::vector<FaultCase> causal_and_window_cases() {
 std::vector<FaultCase> mask_and_length_cases() {
   const FaultInput first_kept{.keys = 2, .value = {0, 1}, .mask_shape = {1, 2}, .mask = {1, 0}};
   FaultInput poisoned_value = first_kept;
-  poisoned_value.value = {0, nan};
+  poisoned_value.value = {0, not_a_number};
   FaultInput poisoned_key = first_kept;
-  poisoned_key.key = {0, nan};
+  poisoned_key.key = {0, not_a_number};
   const FaultInput none_kept{.keys = 2, .value = {0, 2}, .mask_shape = {1, 2}, .mask = {0, 0}};
   return {
       {"mask.inverted", "M1", first_kept, {0}, {1}},
@@ -116,8 +115,8 @@ std::vector<FaultCase> mask_and_length_cases() {
        "M5",
        {.queries = 2, .value = {1}, .mask_shape = {2, 1}, .mask = {0, 1}, .causal = true},
        {0, 1},
-       {nan, 1}},
-      {"mask.empty_row_nan", "M6", none_kept, {0}, {nan}},
+       {not_a_number, 1}},
+      {"mask.empty_row_nan", "M6", none_kept, {0}, {not_a_number}},
       {"mask.empty_row_mean", "M6", none_kept, {0}, {1}},
       {"mask.kv_head_indexed",
        "M7",
@@ -125,8 +124,8 @@ std::vector<FaultCase> mask_and_length_cases() {
        {0, 1},
        {0, 0}},
       {"mask.ignored", "M11", first_kept, {0}, {0.5}},
-      {"mask.value_leak", "M13", poisoned_value, {0}, {nan}},
-      {"mask.key_leak", "M13", poisoned_key, {0}, {nan}},
+      {"mask.value_leak", "M13", poisoned_value, {0}, {not_a_number}},
+      {"mask.key_leak", "M13", poisoned_key, {0}, {not_a_number}},
       {"length.capacity", "P1", {.keys = 2, .value = {0, 1}, .lengths = {1}}, {0}, {0.5}},
       {"length.one_short", "P2", {.keys = 2, .value = {0, 1}, .lengths = {2}}, {0.5}, {0}},
       {"length.documents_mixed",

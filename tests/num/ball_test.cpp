@@ -2,17 +2,16 @@
 
 #include <doctest/doctest.h>
 
-#include <limits>
 #include <vector>
 
+#include "support/numbers.hpp"
 #include "support/random.hpp"
 
 using namespace gqa;
+using gqa::test::infinity;
+using gqa::test::not_a_number;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 // A number and a ball around it: exact, rounded, or wide.
 struct Enclosed {

@@ -20,10 +20,6 @@ Ball ball_about(const Rational& midpoint, long radius_exponent) {
   return ball;
 }
 
-Rational magnitude_of(const FormatUnderTest& f, std::uint64_t code) {
-  return decode_fields(f, code).magnitude;
-}
-
 }  // namespace
 
 TEST_CASE("float format: an exact ball rounds as its number does") {

@@ -65,6 +65,10 @@ inline Decoded decode_fields(const FormatUnderTest& f, std::uint64_t bits) {
   return {negative, false, false, significand * power_of_two(power)};
 }
 
+inline Rational magnitude_of(const FormatUnderTest& f, std::uint64_t code) {
+  return decode_fields(f, code).magnitude;
+}
+
 /// The code (pattern without sign) of the largest finite number.
 inline std::uint64_t largest_code(const FormatUnderTest& f) {
   std::uint64_t code = (std::uint64_t{1} << (f.total_bits - 1)) - 1;

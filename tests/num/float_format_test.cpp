@@ -10,10 +10,6 @@ using namespace gqa::test;
 
 namespace {
 
-Rational magnitude_of(const FormatUnderTest& f, std::uint64_t code) {
-  return decode_fields(f, code).magnitude;
-}
-
 // Rounds `value` and `-value` and expects `code` with the sign of each.
 void check_rounding(const FormatUnderTest& f, const Rational& value, std::uint64_t code,
                     Overflow overflow = Overflow::to_infinity) {

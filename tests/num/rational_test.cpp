@@ -20,7 +20,7 @@ Rational quotient(const char* numerator, const char* denominator) {
   return value;
 }
 
-std::string refusal(std::string_view text) {
+std::string rational_refusal(std::string_view text) {
   return refusal_of([&] { parse_rational(text, "scale"); });
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("rational: a decimal is not the double nearest to it") {
 }
 
 TEST_CASE("rational: an empty text is refused as empty") {
-  CHECK(refusal("") == "rational.empty at scale");
+  CHECK(rational_refusal("") == "rational.empty at scale");
 }
 
 TEST_CASE("rational: text that is no exact number is refused as syntax, naming the field") {
@@ -73,16 +73,16 @@ TEST_CASE("rational: text that is no exact number is refused as syntax, naming t
         "1..2", "1.2.3", "0x",    "0xp1",  "0x.",   "0x1p",  "0x1/2", "0xg", "x10",     "1p3",
         "nan",  "NaN",   "inf",   "-inf",  "1,5",   "1_000", "1f",    "ten", "\xc2\xbd"}) {
     CAPTURE(text);
-    CHECK(refusal(text) == "rational.syntax at scale");
+    CHECK(rational_refusal(text) == "rational.syntax at scale");
   }
-  CHECK(refusal(std::string_view("1\0", 2)) == "rational.syntax at scale");
-  CHECK(refusal(std::string_view("1/2\0", 4)) == "rational.syntax at scale");
+  CHECK(rational_refusal(std::string_view("1\0", 2)) == "rational.syntax at scale");
+  CHECK(rational_refusal(std::string_view("1/2\0", 4)) == "rational.syntax at scale");
 }
 
 TEST_CASE("rational: a zero denominator is refused and does not end the process") {
   for (const std::string_view text : {"1/0", "0/0", "-1/00", "1/000000"}) {
     CAPTURE(text);
-    CHECK(refusal(text) == "rational.zero_denominator at scale");
+    CHECK(rational_refusal(text) == "rational.zero_denominator at scale");
   }
   CHECK(refusal_of([] { make_rational(1, 0); }) == "rational.zero_denominator at number");
   CHECK(refusal_of([] { make_rational(0, 0); }) == "rational.zero_denominator at number");
@@ -92,7 +92,7 @@ TEST_CASE("rational: an exponent beyond the limit is refused, one at the limit i
   for (const std::string_view text :
        {"1e20001", "1e-20001", "0x1p20001", "0x1p-20001", "1e999999999999999999999999"}) {
     CAPTURE(text);
-    CHECK(refusal(text) == "rational.exponent_out_of_range at scale");
+    CHECK(rational_refusal(text) == "rational.exponent_out_of_range at scale");
   }
   CHECK(parse_rational("0x1p20000") == power_of_two(max_text_exponent));
   CHECK(parse_rational("1e-20000") * parse_rational("1e20000") == 1);

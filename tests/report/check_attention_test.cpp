@@ -8,6 +8,7 @@
 
 #include "gqa/audit.hpp"
 #include "gqa/error.hpp"
+#include "support/errors.hpp"
 
 using namespace gqa;
 
@@ -27,12 +28,7 @@ struct Example {
 };
 
 InputError refusal(const Example& example, const CheckOptions& options) {
-  try {
-    example.check(options);
-  } catch (const InputError& error) {
-    return error;
-  }
-  return {"nothing was refused", "", ""};
+  return test::error_of([&] { example.check(options); });
 }
 
 }  // namespace

@@ -8,18 +8,16 @@
 #include "gqa/report/html/style.hpp"
 #include "gqa/report/html/svg.hpp"
 #include "gqa/report/html/table.hpp"
+#include "support/text.hpp"
 
 using namespace gqa;
 using namespace gqa::html;
+using gqa::test::contains;
 
 namespace {
 
 constexpr const char* attack = "<script>alert(1)</script>\"'&";
 constexpr const char* harmless = "&#60;script&#62;alert(1)&#60;/script&#62;&#34;&#39;&#38;";
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // Names may break between lines.
 std::string without_breaks(std::string text) {

@@ -4,15 +4,13 @@
 #include <limits>
 
 #include "gqa/report/html/pictures.hpp"
+#include "support/text.hpp"
 
 using namespace gqa;
 using namespace gqa::html;
+using gqa::test::contains;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::int64_t count(const std::string& text, const std::string& part) {
   std::int64_t n = 0;

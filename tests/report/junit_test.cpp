@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include "support/text.hpp"
+
 using namespace gqa;
+using gqa::test::contains;
 
 namespace {
 
@@ -19,10 +22,6 @@ AuditCase case_of(std::string path, Verdict verdict, std::int64_t violations) {
   entry.result = result;
   entry.outputs = {{"output", result}};
   return entry;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

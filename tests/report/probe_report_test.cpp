@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include "support/text.hpp"
+
 using namespace gqa;
+using gqa::test::contains;
 
 namespace {
 
@@ -28,10 +31,6 @@ ProbeReport mixed_report() {
   report.results[3].answer.supported = false;
   report.diagnosis.status = DiagnosisStatus::unexplained;
   return report;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

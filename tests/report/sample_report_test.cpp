@@ -3,8 +3,10 @@
 
 #include "gqa/report/audit_report.hpp"
 #include "gqa/report/junit.hpp"
+#include "support/text.hpp"
 
 using namespace gqa;
+using gqa::test::contains;
 
 namespace {
 
@@ -18,10 +20,6 @@ AuditCase sampled_case(Verdict verdict) {
   }
   entry.result = entry.outputs.front().result;
   return entry;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 
 namespace gqa::test {
 
+inline constexpr ElementType f32 = ElementType::binary32;
+
 /// A tensor of bit patterns, little-endian as in files. Precondition: as many as elements.
 inline std::shared_ptr<TypedTensor> tensor_of_bits(ElementType type, Shape shape,
                                                    const std::vector<std::uint64_t>& bits) {
@@ -38,7 +40,7 @@ inline std::shared_ptr<TypedTensor> tensor_of(ElementType type, Shape shape,
 }
 
 inline std::shared_ptr<TypedTensor> tensor_of(Shape shape, const std::vector<float>& values) {
-  return tensor_of(ElementType::binary32, std::move(shape), {values.begin(), values.end()});
+  return tensor_of(f32, std::move(shape), {values.begin(), values.end()});
 }
 
 /// 0, 1, 2, ... in that shape.

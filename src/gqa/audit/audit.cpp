@@ -6,6 +6,7 @@
 
 #include "gqa/audit/audited_element.hpp"
 #include "gqa/audit/filter.hpp"
+#include "gqa/audit/recorded_rounding.hpp"
 #include "gqa/audit/row_auditor.hpp"
 #include "gqa/audit/row_blocks.hpp"
 #include "gqa/audit/tile_auditor.hpp"
@@ -114,7 +115,7 @@ AuditTally run_job(const BlockJob& job, const AuditOptions& options) {
   return options.runner != nullptr ? options.runner->run(job) : run_here(job);
 }
 
-AuditResult audit(const AttentionProblem& problem, const AuditOptions& options) {
+AuditResult audit(const AttentionProblem& problem, const AuditOptions& given) {
   if (!problem.output) {
     throw InputError("contract.missing_tensor", "output", "is needed and absent");
   }
@@ -122,6 +123,8 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& options) 
   if (element_count(problem.output->shape(), "output") == 0) {
     throw InputError("audit.nothing_to_audit", "output", "has no element");
   }
+  AuditOptions options = given;
+  options.recorded = recorded_rounding(options.tolerance, *problem.output);
   BlockJob job = start_job("output", empty_tally(d), options);
   job.progress = options.progress;
   if (options.use_filter) {
@@ -132,7 +135,7 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& options) 
   AuditTally tally = run_job(job, options);
   if (options.use_filter) prove_violations(problem, options, tally);
   std::string where = describe_violations(tally, d);
-  return result_of(std::move(tally), std::move(where));
+  return result_of(std::move(tally), std::move(where), options.tolerance);
 }
 
 }  // namespace gqa

@@ -28,6 +28,9 @@ struct AuditOptions {
   std::optional<RowSample> sample;
   /// Keep an ErrorMap of every output but the caches, which are copies.
   bool map_errors = false;
+  /// How the audited output was rounded at last, where the tolerance is a model's; the audits of
+  /// single outputs state it themselves.
+  FormatRounding recorded = {};
   /// Where the blocks of rows are worked on, such as a JournalRunner; null: run_here.
   BlockRunner* runner = nullptr;
   /// What decides the result besides these options: the path, the contract, digests of the
@@ -39,10 +42,14 @@ struct AuditOptions {
 
 /// The result for one output tensor.
 struct AuditResult {
-  Verdict verdict = Verdict::undecided;  ///< pass only if every element was within
+  Verdict verdict =
+      Verdict::undecided;  ///< pass only if every element was within, and that shows something
   FailureStrength strength = FailureStrength::none;
   AuditTally tally;
   std::string where;  ///< where the violations lie, in words; empty without any
+  /// Every element is within, and so would be those of a null output (AuditTally::nulls): a pass
+  /// under a stated tolerance, undecided under a model.
+  bool shows_nothing = false;
 };
 
 /// Audits `problem.output` element by element.

@@ -9,31 +9,48 @@
 
 namespace gqa {
 
+std::vector<OutputTask> forward_tasks(const AttentionProblem& problem,
+                                      const ProblemTensors& tensors) {
+  std::vector<OutputTask> tasks;
+  // A recording of a backward pass alone is an audit too.
+  if (problem.output || !has_gradients(tensors)) {
+    tasks.push_back({"output", true,
+                     [&problem](const AuditOptions& options) { return audit(problem, options); }});
+  }
+  if (tensors.present_key) {
+    tasks.push_back({"present_key", false, [&problem, &tensors](const AuditOptions&) {
+                       return audit_present(problem.key, tensors.present_key, "present_key");
+                     }});
+  }
+  if (tensors.present_value) {
+    tasks.push_back({"present_value", false, [&problem, &tensors](const AuditOptions&) {
+                       return audit_present(problem.value, tensors.present_value, "present_value");
+                     }});
+  }
+  if (tensors.qk_matmul_output) {
+    tasks.push_back({"qk_matmul_output", true, [&problem, &tensors](const AuditOptions& options) {
+                       return audit_qk_matmul_output(problem, tensors.qk_matmul_output,
+                                                     tensors.qk_matmul_output_mode, options);
+                     }});
+  }
+  if (tensors.lse) {
+    tasks.push_back({"lse", true, [&problem, &tensors](const AuditOptions& options) {
+                       return audit_lse(problem, tensors.lse, options);
+                     }});
+  }
+  return tasks;
+}
+
 std::vector<OutputAudit> audit_outputs(const AttentionProblem& problem,
                                        const ProblemTensors& tensors, const AuditOptions& options) {
   std::vector<OutputAudit> outputs;
-  // A recording of a backward pass alone is an audit too.
-  if (problem.output || !has_gradients(tensors)) {
-    outputs.push_back({"output", audit(problem, options)});
+  for (const OutputTask& task : forward_tasks(problem, tensors)) {
+    outputs.push_back({task.name, task.audit(options), options.tolerance});
   }
-  if (tensors.present_key) {
-    outputs.push_back(
-        {"present_key", audit_present(problem.key, tensors.present_key, "present_key")});
-  }
-  if (tensors.present_value) {
-    outputs.push_back(
-        {"present_value", audit_present(problem.value, tensors.present_value, "present_value")});
-  }
-  if (tensors.qk_matmul_output) {
-    outputs.push_back(
-        {"qk_matmul_output", audit_qk_matmul_output(problem, tensors.qk_matmul_output,
-                                                    tensors.qk_matmul_output_mode, options)});
-  }
-  if (tensors.lse) outputs.push_back({"lse", audit_lse(problem, tensors.lse, options)});
   if (!has_gradients(tensors)) return outputs;
   GradientAudit gradients(problem, tensors, options);
   for (const GradientKind kind : gradients.kinds()) {
-    outputs.push_back({std::string(name(kind)), gradients.audit(kind)});
+    outputs.push_back({std::string(name(kind)), gradients.audit(kind), options.tolerance});
   }
   return outputs;
 }

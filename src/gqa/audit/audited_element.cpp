@@ -1,5 +1,6 @@
 #include "gqa/audit/audited_element.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -22,6 +23,16 @@ void measure(AuditTally& tally, const AuditedElement& element, std::int64_t plac
   tally.error_map.add_error(place, element.index[2], worst.ulp_error.upper);
 }
 
+void state_allowed(AuditedElement& element, const Ball& reference, const Tolerance& tolerance,
+                   const RoundingBounds* bounds) {
+  if (!reference.is_finite()) return;
+  const Ball allowed = allowance_of(*element.format, reference, tolerance, bounds);
+  element.allowed = {0, std::numeric_limits<double>::infinity()};
+  if (allowed.is_finite()) {
+    element.allowed = {std::max(0.0, allowed.lower_double()), allowed.upper_double()};
+  }
+}
+
 // Or there is none, or the reference itself is not known yet.
 bool worst_is_bounded(const Enclosed& enclosed) {
   return !enclosed.bounds || !enclosed.reference.is_finite() || enclosed.bounds->worst.is_finite();
@@ -33,8 +44,10 @@ void settle(AuditedElement& element, const Enclosed& first, const ReferenceSourc
             const AuditOptions& options) {
   const auto decide_by = [&](const Enclosed& enclosed) {
     state_reference(element, enclosed.reference);
-    element.decision = decide(element.output, *element.format, enclosed.reference,
-                              options.tolerance, enclosed.bounds ? &*enclosed.bounds : nullptr);
+    const RoundingBounds* bounds = enclosed.bounds ? &*enclosed.bounds : nullptr;
+    element.decision =
+        decide(element.output, *element.format, enclosed.reference, options.tolerance, bounds);
+    state_allowed(element, enclosed.reference, options.tolerance, bounds);
   };
   decide_by(first);
   if (element.decision.within.is_decided()) return;
@@ -62,6 +75,7 @@ void settle_exactly(AuditedElement& element, const Rational& reference, const Au
   state_reference(element, Ball(reference));
   element.decision =
       decide_exactly(element.output, *element.format, reference, options.tolerance, &bounds);
+  state_allowed(element, Ball(reference), options.tolerance, &bounds);
   element.exactly = true;
 }
 
@@ -70,6 +84,7 @@ void demand(AuditedElement& element, double demanded) {
   element.decision.within = Uncertain::from(right);
   element.decision.strength = right ? FailureStrength::none : FailureStrength::proved;
   element.exactly = true;
+  element.allowed = {0, 0};
   element.reference = {demanded, demanded};
 }
 
@@ -78,13 +93,15 @@ void accept_anything(AuditedElement& element) {
   element.exactly = true;
 }
 
-void add_element(AuditTally& tally, const AuditedElement& element, std::int64_t place) {
+void add_element(AuditTally& tally, const AuditedElement& element, std::int64_t place,
+                 NullRow& nulls) {
   ++tally.elements;
   WorstElement worst;
   worst.index = element.index;
   worst.output = element.output;
   worst.within = element.decision.within;
   worst.reference = element.reference;
+  worst.allowed = element.allowed;
   if (element.decision.within.certainly_not()) {
     tally.add_violation(place, element.index[2], element.index[3]);
     if (element.decision.strength == FailureStrength::proved) ++tally.proved_violations;
@@ -97,10 +114,16 @@ void add_element(AuditTally& tally, const AuditedElement& element, std::int64_t 
     ++tally.decided_by_enclosure;
   }
   measure(tally, element, place, worst);
+  if (element.ball) {
+    nulls.add(std::max(0.0, abs(*element.ball).lower_double()), element.allowed.upper);
+  }
+  if (element.decision.within.certainly()) {
+    tally.max_share = std::max(tally.max_share, worst.share());
+  }
   if (!element.decision.within.certainly() || worst.ulp_error.upper > 0) tally.add_worst(worst);
 }
 
-AuditResult result_of(AuditTally&& tally, std::string where) {
+AuditResult result_of(AuditTally&& tally, std::string where, const Tolerance& tolerance) {
   AuditResult result{.tally = std::move(tally), .where = std::move(where)};
   const AuditTally& counts = result.tally;
   if (counts.violations > 0) {
@@ -108,7 +131,9 @@ AuditResult result_of(AuditTally&& tally, std::string where) {
     result.strength =
         counts.proved_violations > 0 ? FailureStrength::proved : FailureStrength::statistical;
   } else if (counts.undecided == 0 && counts.elements > 0) {
-    result.verdict = Verdict::pass;
+    result.shows_nothing = counts.nulls.shows_nothing();
+    const bool is_model = std::holds_alternative<ModelTolerance>(tolerance);
+    result.verdict = is_model && result.shows_nothing ? Verdict::undecided : Verdict::pass;
   }
   return result;
 }

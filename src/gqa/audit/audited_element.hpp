@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -30,8 +31,9 @@ struct AuditedElement {
   double output = 0;
   const FloatFormat* format = nullptr;
   ElementDecision decision;
-  bool exactly = false;      ///< decided without an enclosure
-  Bounds reference;          ///< certified range of the exact value, or what must be there
+  bool exactly = false;  ///< decided without an enclosure
+  Bounds reference;      ///< certified range of the exact value, or what must be there
+  Bounds allowed{0, std::numeric_limits<double>::infinity()};  ///< see WorstElement
   std::optional<Ball> ball;  ///< the exact value, where an error can be measured
 };
 
@@ -52,10 +54,13 @@ void demand(AuditedElement& element, double demanded);
 /// Any bits are right.
 void accept_anything(AuditedElement& element);
 
-/// Adds the element; `place` is its index in head_violations.
-void add_element(AuditTally& tally, const AuditedElement& element, std::int64_t place);
+/// Adds the element; `place` is its index in head_violations, `nulls` its row.
+void add_element(AuditTally& tally, const AuditedElement& element, std::int64_t place,
+                 NullRow& nulls);
 
-/// The verdict on a whole output; `where` says where its violations lie.
-AuditResult result_of(AuditTally&& tally, std::string where);
+/// The verdict on a whole output; `where` says where its violations lie. Under a model a pass that
+/// a null output would have got as well is undecided; under a stated tolerance that is its owner's
+/// choice.
+AuditResult result_of(AuditTally&& tally, std::string where, const Tolerance& tolerance);
 
 }  // namespace gqa

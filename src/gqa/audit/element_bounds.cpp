@@ -6,6 +6,7 @@
 #include <set>
 
 #include "gqa/audit/enclosure.hpp"
+#include "gqa/audit/recorded_rounding.hpp"
 
 namespace gqa {
 namespace {
@@ -24,14 +25,15 @@ Ball ulp_at(const FloatFormat& format, const Ball& reference) {
 class BoundedRow {
  public:
   BoundedRow(const AttentionProblem& problem, const Tolerance& tolerance,
-             const EnclosureReader& reader, std::int64_t head, std::int64_t row)
+             const FormatRounding& recorded, const EnclosureReader& reader, std::int64_t head,
+             std::int64_t row)
       : format_(problem.output->format()), tolerance_(tolerance), reader_(reader) {
     visible_ = reader.visible(head, row);
     if (visible_.empty() || !reader.is_finite(head, row, visible_)) return;
     result_ = reader.row(head, row, visible_);
     if (const auto* model = std::get_if<ModelTolerance>(&tolerance)) {
-      rounding_ = reader.rounding(head, row, visible_, *result_);
-      bound_.emplace(*model->model, *rounding_);
+      rounding_ = reader.rounding(*model->model, head, row, visible_, *result_);
+      bound_.emplace(*model->model, *rounding_, recorded);
     }
   }
   BoundedRow(const BoundedRow&) = delete;  // bound_ refers to rounding_
@@ -46,7 +48,7 @@ class BoundedRow {
     if (bound_) {
       const RoundingBounds both =
           bound_->column(reader_.value_column(visible_, index[3]), reference);
-      bounds.allowed = in_ulps(both.likely);
+      bounds.allowed = in_ulps(both.allowance());
       bounds.worst = in_ulps(both.worst);
     } else if (const auto* stated = std::get_if<AbsoluteRelativeTolerance>(&tolerance_)) {
       bounds.allowed = in_ulps(Ball(stated->absolute) + Ball(stated->relative) * abs(reference));
@@ -84,6 +86,7 @@ std::vector<ElementBounds> element_bounds(const AttentionProblem& problem,
       by_history[key].insert(index);
     }
   }
+  const FormatRounding recorded = recorded_rounding(tolerance, *problem.output);
   std::vector<ElementBounds> all;
   for (const auto& [key, chosen] : by_history) {
     const EnclosureReader reader(problem, key.first, key.second);
@@ -91,7 +94,7 @@ std::vector<ElementBounds> element_bounds(const AttentionProblem& problem,
     Index last{-1, -1, -1, -1};
     for (const Index& index : chosen) {
       if (!row || index[1] != last[1] || index[2] != last[2]) {
-        row.emplace(problem, tolerance, reader, index[1], index[2]);
+        row.emplace(problem, tolerance, recorded, reader, index[1], index[2]);
       }
       last = index;
       if (auto bounds = row->column(index)) all.push_back(std::move(*bounds));

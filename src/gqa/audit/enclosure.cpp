@@ -5,6 +5,7 @@
 #include <map>
 
 #include "gqa/audit/ball_norms.hpp"
+#include "gqa/audit/filter.hpp"
 
 namespace gqa {
 namespace {
@@ -56,6 +57,8 @@ EnclosureReader::EnclosureReader(const AttentionProblem& problem, std::int64_t b
       batch_(batch),
       kv_head_(kv_head),
       key_row_finite_(static_cast<std::size_t>(problem.dimensions.keys), 1) {
+  // Operands that are subnormal would be read as zeros.
+  require_ieee_arithmetic();
   key_ = read_balls(problem.key, batch, kv_head, key_row_finite_);
   key_finite_ = key_row_finite_;
   value_ = read_balls(problem.value, batch, kv_head, key_finite_);
@@ -119,6 +122,16 @@ std::vector<Ball> EnclosureReader::bias_row(std::int64_t head, std::int64_t row,
   return bias;
 }
 
+Ball EnclosureReader::bias_magnitude(std::int64_t head, std::int64_t row, std::size_t key) const {
+  const Ball mask(std::abs(mask_bias(problem_, batch_, head, row, key)));
+  if (!problem_.alibi_slopes) return mask;
+  const auto slope =
+      (*problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))];
+  const std::int64_t position = problem_.visibility.position(batch_, row);
+  const std::int64_t distance = std::abs(position - static_cast<std::int64_t>(key));
+  return mask + Ball(std::abs(slope)) * Ball(static_cast<double>(distance));
+}
+
 EnclosureReader::Row EnclosureReader::row(std::int64_t head, std::int64_t row,
                                           const std::vector<std::size_t>& visible) const {
   const std::vector<double> query = read_query(problem_, batch_, head, row);
@@ -153,8 +166,8 @@ EnclosureReader::Row EnclosureReader::row(std::int64_t head, std::int64_t row,
   return owned;
 }
 
-RowRounding EnclosureReader::rounding(std::int64_t head, std::int64_t row,
-                                      const std::vector<std::size_t>& visible,
+RowRounding EnclosureReader::rounding(const PrecisionModel& model, std::int64_t head,
+                                      std::int64_t row, const std::vector<std::size_t>& visible,
                                       const Row& result) const {
   const std::vector<double> query = read_query(problem_, batch_, head, row);
   const std::vector<Ball> query_balls(query.begin(), query.end());
@@ -165,7 +178,8 @@ RowRounding EnclosureReader::rounding(std::int64_t head, std::int64_t row,
   rounding.query_norm4_squared = norm4_squared(query_balls);
   rounding.scale = problem_.scale_ball();
   rounding.plain = problem_.contract.softcap == 0 && !problem_.has_bias();
-  if (problem_.output) rounding.output_format = &problem_.output->format();
+  rounding.softcap = Ball(problem_.contract.softcap);
+  if (model.operand > 0) rounding.query = query_balls;
   Ball total_weight;
   for (const std::size_t j : visible) {
     const auto key = key_.matrix(0, 0).row(j);
@@ -176,6 +190,10 @@ RowRounding EnclosureReader::rounding(std::int64_t head, std::int64_t row,
                                                  : dot(query_balls.data(), key.data(), key.size()) *
                                                        rounding.scale);
     rounding.weights.push_back(result.weights[j]);
+    if (problem_.bias && problem_.alibi_slopes) {
+      rounding.biases.push_back(bias_magnitude(head, row, j));
+    }
+    if (model.operand > 0) rounding.keys.insert(rounding.keys.end(), key.begin(), key.end());
     total_weight += result.weights[j];
   }
   if (const auto logit = problem_.sink_of(head)) {

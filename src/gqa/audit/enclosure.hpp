@@ -17,6 +17,7 @@ namespace gqa {
 class EnclosureReader {
  public:
   /// Keeps a reference to `problem`. Reads the keys that some row may see.
+  /// Errors: those of require_ieee_arithmetic().
   EnclosureReader(const AttentionProblem& problem, std::int64_t batch, std::int64_t kv_head);
 
   /// What is visible to a row, ascending.
@@ -46,12 +47,15 @@ class EnclosureReader {
   /// Precondition: the mask does not hide the key.
   std::optional<Rational> exact_bias(std::int64_t head, std::int64_t row, std::size_t key) const;
 
+  /// |mask bias| + |slope distance|: what sums of both on the way may reach.
+  Ball bias_magnitude(std::int64_t head, std::int64_t row, std::size_t key) const;
+
   /// The row's result at the thread's precision. Precondition: is_finite.
   Row row(std::int64_t head, std::int64_t row, const std::vector<std::size_t>& visible) const;
 
-  /// What the precision models need to know of the row. Precondition: is_finite, not empty.
-  RowRounding rounding(std::int64_t head, std::int64_t row, const std::vector<std::size_t>& visible,
-                       const Row& result) const;
+  /// What a precision model needs to know of the row. Precondition: is_finite, not empty.
+  RowRounding rounding(const PrecisionModel& model, std::int64_t head, std::int64_t row,
+                       const std::vector<std::size_t>& visible, const Row& result) const;
 
   /// v_c of the visible keys, for RoundingBound::column.
   std::vector<const Ball*> value_column(const std::vector<std::size_t>& visible,

@@ -36,15 +36,6 @@ void check_options(const FilterOptions& options) {
   require(!options.sample || options.sample->rows > 0, "sample", "must have a row");
 }
 
-void check_environment() {
-  if (flushes_subnormals() || !rounds_to_nearest()) {
-    throw std::runtime_error(
-        "internal error: the processor flushes subnormal numbers or does not round to nearest "
-        "on this thread; certified radii need IEEE arithmetic (was something built with "
-        "-ffast-math?)");
-  }
-}
-
 // Buffers wait here between tiles. Not thread-local: a thread that waits for the segments of
 // its tile may take up another tile.
 class MemoryPool {
@@ -65,7 +56,7 @@ class MemoryPool {
 };
 
 void add_segment(TileAccumulator& accumulator, KeyRange keys, MemoryPool& pool) {
-  check_environment();
+  require_ieee_arithmetic();
   auto memory = pool.take();
   accumulator.add_keys(keys, *memory);
   pool.give(std::move(memory));

@@ -121,5 +121,8 @@ void filter_reference(const AttentionProblem& problem, const FilterOptions& opti
 bool flushes_subnormals();
 /// Does it round to nearest?
 bool rounds_to_nearest();
+/// Certified arithmetic of any kind converts and adds in binary64 somewhere.
+/// Errors: std::runtime_error unless this thread keeps subnormals and rounds to nearest.
+void require_ieee_arithmetic();
 
 }  // namespace gqa

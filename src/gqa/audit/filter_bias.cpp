@@ -57,6 +57,18 @@ void add_slope(const AttentionProblem& problem, const BiasRow& at, std::int64_t 
 
 }  // namespace
 
+void fill_bias_magnitudes(const AttentionProblem& problem, const BiasRow& at, std::int64_t begin,
+                          std::int64_t end, double* to) {
+  add_mask_bias(*problem.bias, at, begin, end, to);
+  const double slope = std::abs((*problem.alibi_slopes)[static_cast<std::size_t>(
+      at.batch * problem.dimensions.q_heads + at.head)]);
+  const std::int64_t position = problem.visibility.position(at.batch, at.row);
+  for (std::int64_t j = begin; j < end; ++j) {
+    const auto distance = static_cast<double>(std::abs(position - j));
+    to[j - begin] = (std::abs(to[j - begin]) + slope * distance) * (1 + 0x1p-50);
+  }
+}
+
 BiasResult fill_bias(const AttentionProblem& problem, const BiasRow& at, std::int64_t begin,
                      std::int64_t end, double* to) {
   const std::int64_t count = end - begin;

@@ -1,6 +1,7 @@
 // The floating-point environment that the filter's bounds rest on.
 #include <cfenv>
 #include <limits>
+#include <stdexcept>
 
 #include "gqa/audit/filter.hpp"
 
@@ -24,6 +25,14 @@ bool rounds_to_nearest() {
   const volatile double same = one + little;
   const volatile double below = -one - little;
   return std::fegetround() == FE_TONEAREST && above > 1.0 && same == 1.0 && below == -1.0;
+}
+
+void require_ieee_arithmetic() {
+  if (!flushes_subnormals() && rounds_to_nearest()) return;
+  throw std::runtime_error(
+      "internal error: the processor flushes subnormal numbers or does not round to nearest "
+      "on this thread; certified radii need IEEE arithmetic (was something built with "
+      "-ffast-math?)");
 }
 
 }  // namespace gqa

@@ -161,7 +161,7 @@ AuditResult GradientAudit::audit(GradientKind kind) {
   };
   AuditTally tally = run_job(job, options_);
   std::string where = describe_violations(kind, tally);
-  return result_of(std::move(tally), std::move(where));
+  return result_of(std::move(tally), std::move(where), options_.tolerance);
 }
 
 }  // namespace gqa

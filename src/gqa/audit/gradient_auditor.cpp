@@ -146,14 +146,17 @@ class HistoryAuditor {
     const auto e = element(kind, part, ulps, row, column);
     if (!e) return false;
     ElementDecision decision;
+    // Of a model's bounds a part is known here.
+    Interval allowed{0, std::numeric_limits<double>::infinity()};
     if (model_ == nullptr) {
-      decision = {within(e->error, stated_->allowed(e->magnitude, e->ulp)),
-                  FailureStrength::proved};
-    } else if (e->error.upper <= surely_allowed(kind, part, *e)) {
-      decision.within = Uncertain::yes();
+      allowed = stated_->allowed(e->magnitude, e->ulp);
+      decision = {within(e->error, allowed), FailureStrength::proved};
+    } else {
+      allowed.lower = surely_allowed(kind, part, *e);
+      if (e->error.upper <= allowed.lower) decision.within = Uncertain::yes();
     }
     if (!decision.within.is_decided()) return false;
-    record(kind, *e, decision);
+    record(kind, *e, allowed, decision);
     return true;
   }
 
@@ -161,9 +164,9 @@ class HistoryAuditor {
   double surely_allowed(GradientKind kind, const GradientPart& part,
                         const GradientElement& e) const {
     const FloatFormat& format = recorded(kind).format();
+    const auto [roundoff, underflow] = model_->output_rounding(format);
     return rounded_down(part.surely_moved(e.r, e.c, model_->lambda) +
-                        std::max(model_->output_roundoff(format) * e.magnitude.lower,
-                                 model_->output_underflow(format)));
+                        std::max(roundoff * e.magnitude.lower, underflow));
   }
 
   // Between the rungs: both bounds in binary64 of what is left. Enclosures are for the rest.
@@ -206,28 +209,28 @@ class HistoryAuditor {
       std::erase_if(row.columns, [&](std::int64_t column) {
         const auto e = element(kind, part, ulps, at, column);
         if (!e) return false;
-        const ElementDecision decision =
-            gqa::decide(bounds.element(kind, e->r, e->c, e->radius, e->magnitude), e->error,
-                        accept_worst_case_);
-        if (decision.within.is_decided()) record(kind, *e, decision);
+        const auto both = bounds.element(kind, e->r, e->c, e->radius, e->magnitude);
+        const ElementDecision decision = gqa::decide(both, e->error, accept_worst_case_);
+        if (decision.within.is_decided()) record(kind, *e, both.likely, decision);
         return decision.within.is_decided();
       });
     }
   }
 
-  void record(GradientKind kind, const GradientElement& e, const ElementDecision& decision) {
+  void record(GradientKind kind, const GradientElement& e, const Interval& allowed,
+              const ElementDecision& decision) {
     AuditTally& tally = *result_[place_of(kind)];
     ++tally.elements;
     ++tally.decided_by_filter;
     const WorstElement worst = measured_element(e.at, e.value, e.centre, e.radius, e.error,
-                                                in_ulps(e.error, e.ulp), decision.within);
+                                                in_ulps(e.error, e.ulp), allowed, decision.within);
     tally.add_errors(worst.absolute_error, worst.ulp_error,
                      std::abs(e.value - e.centre) / e.ulp.upper);
     tally.error_map.add_error(tally_place(kind, e.at), e.at[2], worst.ulp_error.upper);
     if (decision.within.certainly_not()) {
       tally.add_violation(tally_place(kind, e.at), e.at[2], e.at[3]);
       if (decision.strength == FailureStrength::proved) ++tally.proved_violations;
-    } else if (!tally.may_be_worst(worst.ulp_error.upper)) {
+    } else if (!tally.may_be_worst(worst.share())) {
       return;
     }
     tally.add_worst(worst);
@@ -310,7 +313,8 @@ class HistoryAuditor {
                 [&] { return reader.exact(kind, reference_row(kind, row), c); }},
                options_);
       }
-      add_element(tally, element, tally_place(kind, element.index));
+      NullRow nulls;
+      add_element(tally, element, tally_place(kind, element.index), nulls);
     }
   }
 

@@ -295,14 +295,15 @@ GradientBounds::GradientBounds(const GradientProblem& gradient, const HistoryGra
   for (std::size_t kind = 0; kind < moved_.size(); ++kind) {
     const FloatFormat* format = formats.of(static_cast<GradientKind>(kind));
     if (format == nullptr || wanted[kind].empty()) continue;
+    const FormatRounding rounding = model.output_rounding(*format);
     Moved& moved = moved_[kind];
     moved.width = extent(kind == 2 ? d.value_size : d.key_size);
     moved.likely.assign(wanted[kind].size() * moved.width, 0.0);
     moved.worst = moved.likely;
     moved.wanted = wanted[kind];
     moved.unbounded.assign(wanted[kind].size(), 0);
-    moved.finish = {0, static_cast<double>(found.facts.heads.size()),
-                    model.output_roundoff(*format), model.output_underflow(*format)};
+    moved.finish = {0, static_cast<double>(found.facts.heads.size()), rounding.roundoff,
+                    rounding.underflow};
   }
   Reader(gradient, found, model, wanted, moved_).read();
 }

@@ -63,8 +63,8 @@ Ball GradientEnclosure::scale_of(GradientKind kind) const {
 GradientFinish GradientEnclosure::recording(GradientKind kind) const {
   const FloatFormat* format = formats_.of(kind);
   if (format == nullptr) return {};
-  return {0, static_cast<double>(facts_.heads.size()), model_->precision.output_roundoff(*format),
-          model_->precision.output_underflow(*format)};
+  const FormatRounding rounding = model_->precision.output_rounding(*format);
+  return {0, static_cast<double>(facts_.heads.size()), rounding.roundoff, rounding.underflow};
 }
 
 void GradientEnclosure::finish_head(GradientKind kind, Sums& sums) const {

@@ -23,7 +23,7 @@ GradientRoundings::GradientRoundings(const PrecisionModel& precision, std::int64
       softcap(cap),
       scale(score_scale),
       output_roundoff(std::max(precision.output, storage_roundoff)),
-      output_underflow(std::max(precision.storage_underflow, storage_underflow)) {
+      output_underflow(std::max(precision.weight_underflow, storage_underflow)) {
   unstored.stored_score = 0;
   replays_output = !stored && output_roundoff > coarse;
 }
@@ -97,7 +97,7 @@ void GradientLikelyRow<T>::add(const GradientRoundings& r, const GradientPair<T>
   }
   if (!r.replays_weights) return;
   const double u = r.model.weight;
-  const double tiny = r.model.storage_underflow;
+  const double tiny = r.model.weight_underflow;
   if (r.stored) {
     replay_weights += replayed_rounding(e.p, u, tiny).moved * pair.product;
   } else {

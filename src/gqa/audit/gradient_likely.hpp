@@ -200,21 +200,21 @@ GradientPairErrors<T> gradient_pair_errors(const GradientRoundings& r,
   e.score = score_variance(r.unstored, static_cast<std::int64_t>(r.key_size), r.plain,
                            ScoreSquares<T>{row.query4 * T(pair.key4), raw2, score2,
                                            square(T(pair.score - row.maximum))});
-  e.weight = square(max(T(T(m.weight) * e.p), T(m.storage_underflow))) / T(3);
+  e.weight = square(max(T(T(m.weight) * e.p), T(m.weight_underflow))) / T(3);
   const T t = abs(e.t);
-  e.derivative = square(max(T(T(m.weight) * t), T(m.storage_underflow))) / T(3) + slope_error;
+  e.derivative = square(max(T(T(m.weight) * t), T(m.weight_underflow))) / T(3) + slope_error;
   e.product = T(square(m.score) * r.value_size) *
                   (T(row.grad4 * pair.value4 / 6) + square(pair.product) / T(9)) +
               T(r.value_size * square(m.inner_underflow) / 3);
   e.alike = e.shared = e.stored_score = e.stored_product = T(0);
-  double lost = m.storage_underflow;
+  double lost = m.weight_underflow;
   if (r.stored) {
     // Stored, scaled and stored again; softcap and bias store twice more.
     const double uq2 = square(m.stored_score) / 3;
     e.stored_score = r.plain ? T(T(2 * uq2) * score2) : T(T(2 * uq2) * (score2 + raw2));
     e.stored_product =
-        square(max(T(T(m.stored_score) * abs(pair.product)), T(m.storage_underflow))) / T(3);
-    const double scaled = m.storage_underflow / r.scale;
+        square(max(T(T(m.stored_score) * abs(pair.product)), T(m.weight_underflow))) / T(3);
+    const double scaled = m.weight_underflow / r.scale;
     lost += scaled;
     e.derivative += square(max(T(T(m.weight) * t), T(scaled))) / T(3);
     // Equal keys' scores round alike, so do their weights, unless the replay says how.
@@ -222,7 +222,7 @@ GradientPairErrors<T> gradient_pair_errors(const GradientRoundings& r,
     e.alike = min(T(1), square(T(T(16 * m.stored_score / m.weight) * abs(pair.score))));
     e.shared = T(pair.copies - 1) * e.alike;
   }
-  e.lost_weight = lost_below(e.p, m.storage_underflow, 2 * m.storage_underflow);
+  e.lost_weight = lost_below(e.p, m.weight_underflow, 2 * m.weight_underflow);
   e.lost_derivative = lost_below(t, lost, 2 * lost);
   e.drift = lost_below(e.p, m.accumulation, 4 * m.accumulation);
   return e;

@@ -53,7 +53,7 @@ struct GradientTerm {
 
   /// R(p).
   Replay<T> rounded_weight() const {
-    return replayed_rounding(errors.p, roundings.model.weight, roundings.model.storage_underflow);
+    return replayed_rounding(errors.p, roundings.model.weight, roundings.model.weight_underflow);
   }
   /// t's variance without what is common to the row or stored between the steps.
   T independent() const {

@@ -28,7 +28,7 @@ GradientTiny gradient_tiny(const PrecisionModel& model, const GradientProblem& g
   // Stored before and after the scale, which multiplies the whole sum in the end.
   const double stores = std::max(1.0, 1 / gradient.problem.scale_double());
   const double score = 2 * (2 * weight * grad_norm * facts.value_norm +
-                            stores * (2 * model.storage_underflow + 6 * inner));
+                            stores * (2 * model.weight_underflow + 6 * inner));
   const double scale = std::max(1.0, gradient.problem.scale_double());
   const auto heads = static_cast<double>(facts.heads.size());
   const double rows = static_cast<double>(facts.rows());

@@ -94,17 +94,4 @@ std::optional<GradientKind> gradient_kind(std::string_view output) {
   return std::nullopt;
 }
 
-bool wrong_rules_explain(const AttentionProblem& problem, const ProblemTensors& tensors,
-                         const std::vector<OutputAudit>& outputs, const AuditOptions& options) {
-  bool any = false;
-  for (const OutputAudit& output : outputs) {
-    if (output.result.verdict == Verdict::pass) continue;
-    const auto kind = gradient_kind(output.name);
-    if (!kind) return false;
-    if (explaining_rules(problem, tensors, *kind, output.result, options).empty()) return false;
-    any = true;
-  }
-  return any;
-}
-
 }  // namespace gqa

@@ -30,9 +30,4 @@ bool rule_holds(const AttentionProblem& problem, const ProblemTensors& tensors, 
 /// The kind whose name an output bears, if it is a gradient's.
 std::optional<GradientKind> gradient_kind(std::string_view output);
 
-/// Are all outputs that fail gradients, each with an explaining rule? Then a looser tolerance
-/// would only hide what they are.
-bool wrong_rules_explain(const AttentionProblem& problem, const ProblemTensors& tensors,
-                         const std::vector<OutputAudit>& outputs, const AuditOptions& options);
-
 }  // namespace gqa

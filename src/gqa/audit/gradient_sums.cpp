@@ -6,6 +6,8 @@
 // Highway must see every target before its own header.
 #include <hwy/highway.h>
 
+#include "gqa/audit/vector_dispatch.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace gqa {
 namespace HWY_NAMESPACE {
@@ -102,27 +104,27 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gqa {
 
-HWY_EXPORT(Derivatives);
-HWY_EXPORT(DerivativesWithSums);
-HWY_EXPORT(Slopes);
-HWY_EXPORT(VarianceFactors);
+GQA_VECTOR_EXPORT(Derivatives);
+GQA_VECTOR_EXPORT(DerivativesWithSums);
+GQA_VECTOR_EXPORT(Slopes);
+GQA_VECTOR_EXPORT(VarianceFactors);
 
 void score_derivatives(double* a, const double* weights, const double* slope, double delta,
                        std::size_t n) {
-  HWY_DYNAMIC_DISPATCH(Derivatives)(a, weights, slope, delta, n);
+  GQA_VECTOR_DISPATCH(Derivatives)(a, weights, slope, delta, n);
 }
 GradientRowSums score_derivatives(double* a, const double* weights, const double* slope,
                                   double delta, std::size_t n, const double* shares,
                                   const GradientRowFactors& factors, const GradientKeySums& keys) {
-  return HWY_DYNAMIC_DISPATCH(DerivativesWithSums)(a, weights, slope, delta, n, shares, factors,
-                                                   keys);
+  return GQA_VECTOR_DISPATCH(DerivativesWithSums)(a, weights, slope, delta, n, shares, factors,
+                                                  keys);
 }
 void variance_factors(const double* weights, const double* derivatives, std::size_t n,
                       const GradientVarianceFactors& factors, const GradientVariances& to) {
-  HWY_DYNAMIC_DISPATCH(VarianceFactors)(weights, derivatives, n, factors, to);
+  GQA_VECTOR_DISPATCH(VarianceFactors)(weights, derivatives, n, factors, to);
 }
 void softcap_slopes(double* slope, const double* capped, double cap, std::size_t n) {
-  HWY_DYNAMIC_DISPATCH(Slopes)(slope, capped, cap, n);
+  GQA_VECTOR_DISPATCH(Slopes)(slope, capped, cap, n);
 }
 
 }  // namespace gqa

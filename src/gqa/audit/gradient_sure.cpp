@@ -54,7 +54,7 @@ GradientVarianceFactors GradientSureVariances::factors(const Row& row,
       roundings_.softcap > 0 ? 0 : us2 * roundings_.value_size / 6 * facts_.grad4[row.at] * value4_;
   const double norms = facts_.grad_norm[row.at] * value_norm_;
   const double more = roundings_.stored ? 2 * up2 : 0;
-  const double tiny2 = square(m.storage_underflow) / 3;
+  const double tiny2 = square(m.weight_underflow) / 3;
   const auto left = [&](double wanted, double coefficient) {
     return std::max(0.0, std::min(wanted, room(coefficient, m.lambda, bounded) - up2));
   };

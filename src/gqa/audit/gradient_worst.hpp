@@ -129,7 +129,7 @@ struct GradientRowWorst {
 /// tiny_w, at most (L_w < 1): absolute error of one weight from underflow and of keys that do not
 /// matter.
 inline double gradient_tiny_weight(const PrecisionModel& model) {
-  return 10 * (model.storage_underflow + 4 * model.inner_underflow + 0x1p-288);
+  return 10 * (model.weight_underflow + 4 * model.inner_underflow + 0x1p-288);
 }
 
 namespace gradient_worst_detail {
@@ -173,7 +173,7 @@ GradientRowWorst<T> gradient_row_worst(const PrecisionModel& model, const Gradie
   const auto count = [](std::int64_t n) { return static_cast<double>(n); };
   const double n = count(row.terms);
   const double ti = model.inner_underflow;
-  const double tp = model.storage_underflow;
+  const double tp = model.weight_underflow;
   const double ls = roundoff_logarithm(model.score);
   const double lq = roundoff_logarithm(model.stored_score);
   const double le = roundoff_logarithm(model.exponential);

@@ -5,6 +5,7 @@
 // binary64 operations and then widened by a factor that covers their roundings.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -38,8 +39,10 @@ inline double rounded_down(double value) {
 inline Interval error_interval(double output, double centre, double radius) {
   // The distance is rounded before the radius is taken off it: where both nearly cancel,
   // that rounding is not small against the difference, so it is widened on its own.
+  // A distance beyond the largest number is certainly more than that number.
   const double distance = std::abs(output - centre);
-  return {rounded_down(rounded_down(distance) - radius), rounded_up(distance + radius)};
+  const double least = std::min(distance, std::numeric_limits<double>::max());
+  return {rounded_down(rounded_down(least) - radius), rounded_up(distance + radius)};
 }
 
 /// |reference| for |reference - centre| <= radius.
@@ -95,13 +98,15 @@ inline Bounds in_ulps(const Interval& error, const Interval& ulps) {
 /// An element whose reference is within `radius` of `centre`, as one of the worst is kept.
 inline WorstElement measured_element(const std::array<std::int64_t, 4>& index, double output,
                                      double centre, double radius, const Interval& error,
-                                     const Bounds& ulp_error, Uncertain within) {
+                                     const Bounds& ulp_error, const Interval& allowed,
+                                     Uncertain within) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   return {index,
           output,
           {std::nextafter(centre - radius, -infinity), std::nextafter(centre + radius, infinity)},
           {error.lower, error.upper},
           ulp_error,
+          {allowed.lower, allowed.upper},
           within};
 }
 

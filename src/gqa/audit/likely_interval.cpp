@@ -18,17 +18,41 @@ LikelyInterval::LikelyInterval(const LikelyContext& context, const FilterTile& t
   const FilterRow& source = tile.rows[row];
   const double n = static_cast<double>(source.visible);
   least_.visible = most_.visible = n;
+  least_.key_size = most_.key_size = static_cast<double>(context.key_size);
+  const double underflow =
+      row_weight_underflow(context.model, std::exp(source.lse - source.maximum));
+  least_.weight_underflow = underflow * (1 - margin);
+  most_.weight_underflow = underflow * (1 + margin);
+  most_.lost_weights = std::min(1.0, n * context.model.denominator);
   b_ = std::sqrt(source.statistics.square_weight);
   most_.score_deviation = std::sqrt(source.statistics.score_variance);
   if (sink) bound_sink(*sink);
   bound_scores();
+  bound_worst();
   per_square_ =
       likely_variance(context.model, least_, LikelyColumn<double>{.weighted_squares = 1}) -
       likely_variance(context.model, least_, LikelyColumn<double>{});
-  most_.weight_coherence = 1;
+  most_.weight_coherence = most_.weak_coherence = most_.stored_score_coherence = 1;
   const double spread = square(b_) / n * (1 - margin) - square(key_weight_ / n);
   most_.denominator_coherence =
       coherence(2 * context.model.denominator, std::sqrt(std::max(spread, 0.0)));
+}
+
+// (1 + u)^m - 1 >= m u. A computed score is off by at least what its own roundings can do.
+void LikelyInterval::bound_worst() {
+  const PrecisionModel& model = context_.model;
+  const double n = least_.visible;
+  // Some |s_j| is at least that of the mean.
+  const double score = context_.plain ? std::abs(tile_.rows[row_].statistics.score_mean) : 0;
+  const double exponents =
+      4 * model.exponential * (n + 2) + 2 * (model.stored_score + model.operand) *
+                                            std::max(0.0, score - tile_.rows[row_].score_radius);
+  worst_per_magnitude_ =
+      (exponents + model.weight + model.value + model.worst_accumulation() * (2 * n + 4)) *
+      (1 - margin);
+  worst_per_output_ =
+      (exponents + model.weight + model.denominator * (2 * n + 4) + context_.recorded.roundoff) *
+      (1 - margin);
 }
 
 void LikelyInterval::bound_scores() {
@@ -70,6 +94,13 @@ Interval LikelyInterval::squares(std::int64_t column) const {
 
 double LikelyInterval::lower(std::int64_t column, double radius) const {
   const double o = magnitude_interval(tile_.output(row_, column), radius).lower;
+  const double worst =
+      worst_per_magnitude_ * std::max(o, std::sqrt(squares(column).lower)) + worst_per_output_ * o;
+  return std::min(likely_lower(column, radius), worst);
+}
+
+double LikelyInterval::likely_lower(std::int64_t column, double radius) const {
+  const double o = magnitude_interval(tile_.output(row_, column), radius).lower;
   const double most_o = magnitude_interval(tile_.output(row_, column), radius).upper;
   LikelyColumn<double> sums;
   sums.output = o;
@@ -85,6 +116,7 @@ double LikelyInterval::upper(std::int64_t column, double radius) const {
   const double o = magnitude_interval(tile_.output(row_, column), radius).upper;
   const double largest = tile_.column_maximum[static_cast<std::size_t>(column)];
   const double n = most_.visible;
+  if (context_.two_biases) return std::numeric_limits<double>::infinity();
   LikelyColumn<double> sums;
   sums.output = o;
   sums.weighted_squares = squares(column).upper;
@@ -93,6 +125,19 @@ double LikelyInterval::upper(std::int64_t column, double radius) const {
   sums.squares = n * square(largest);
   sums.sum = n * largest;
   sums.value_deviation = largest;
+  sums.value_coherence = 1;
+  const double dominating = std::min(n / 8, square(b_ * n / 8) * (1 + margin));
+  sums.weak_output = std::min(largest, o + std::sqrt(dominating * sums.weighted_squares));
+  if (model.stored_score > 0) {
+    const RowStatistics& s = tile_.rows[row_].statistics;
+    sums.score_covariance = largest * std::sqrt(s.score_variance);
+  }
+  sums.lost_values = n * model.accumulation * accumulated_magnitude(sums);
+  sums.underflown_values = n * most_.weight_underflow * largest;
+  if (model.operand > 0) {
+    sums.query_covariance = tile_.rows[row_].statistics.query_norm4_squared *
+                            tile_.key_norm4_squared_maximum * square(largest);
+  }
   const double spread = squares(column).lower / n - square(o / n);
   sums.accumulation_coherence =
       coherence(2 * model.accumulation * o, std::sqrt(std::max(spread, 0.0)));
@@ -100,7 +145,7 @@ double LikelyInterval::upper(std::int64_t column, double radius) const {
          underflow_allowance(n, largest);
 }
 
-std::optional<LikelyAllowance> LikelyInterval::allowance() const {
+std::optional<LikelyAllowance> LikelyInterval::sure_allowance() const {
   if (!usable_) return std::nullopt;
   const double deviation = square(context_.model.lambda * (1 - margin)) * (1 - margin);
   return LikelyAllowance{tile_.square_sums + row_ * tile_.stride,
@@ -108,15 +153,10 @@ std::optional<LikelyAllowance> LikelyInterval::allowance() const {
                          tile_.squares_absolute,
                          deviation * per_square_,
                          deviation * least_sigma2_,
-                         square(b_)};
-}
-
-Uncertain LikelyInterval::explains(const Interval& error, std::int64_t column,
-                                   double radius) const {
-  if (!usable_) return Uncertain::unknown();
-  if (error.upper <= lower(column, radius)) return Uncertain::yes();
-  if (error.lower > upper(column, radius)) return Uncertain::no();
-  return Uncertain::unknown();
+                         square(b_),
+                         context_.recorded.roundoff * (1 - margin),
+                         worst_per_magnitude_,
+                         worst_per_output_};
 }
 
 }  // namespace gqa

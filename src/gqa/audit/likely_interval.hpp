@@ -16,6 +16,7 @@ struct LikelyContext {
   std::int64_t key_size;    ///< dk
   FormatRounding recorded;  ///< how the output was rounded
   bool plain;               ///< neither softcap nor bias
+  bool two_biases = false;  ///< mask and slopes: see has_two_biases
 };
 
 /// An upper bound's absolute share: every number that underflows in binary64 on the way to a
@@ -35,7 +36,14 @@ inline double underflow_allowance(double visible, double largest) {
 ///          at most (A + |o|)^2 times sum w^2 s^2 and sum w^2 x^2; sd_w(v) <= A; sums of |v|
 ///          at most n A; coherences from sum w^2 and a^2 where those are known, else one.
 ///          With softcap or bias the sums of raw scores are not known: by Cauchy-Schwarz
-///          (scale q.k_j)^2 <= dk q4 max k4.
+///          (scale q.k_j)^2 <= dk q4 max k4. Fewer than min(n/8, (b n/8)^2) keys have a weight
+///          beyond 8/n, so that those that do not dominate sum to at most |o| + a times the root of
+///          that; sum r w |s - mean_r| |v| <= A sd_w(s); each running sum loses at most a unit a
+///          key; by Cauchy-Schwarz again the covariance of the query is at most q4 max k4 A^2. With
+///          two biases nothing.
+///   worst case, lower: without the scores' errors, which need more than the row's sums, it is a
+///   sum
+///          of roundings times sum w |v| >= max(|o|, a), and of others times |o|.
 /// What lies between the two is for the next rung. A factor of 10^-3 on both sides covers
 /// that the row's sums are themselves computed in binary64 and binary32 (THEORY 3).
 class LikelyInterval {
@@ -44,19 +52,26 @@ class LikelyInterval {
   LikelyInterval(const LikelyContext& context, const FilterTile& tile, std::size_t row,
                  std::optional<double> sink);
 
-  /// error <= likely? Open where it depends on what the tile does not know.
-  Uncertain explains(const Interval& error, std::int64_t column, double radius) const;
+  /// Bounds of the allowance, for an element whose reference is known within `radius`; nothing is
+  /// known where the sums are not accurate enough.
+  Interval allowance(std::int64_t column, double radius) const {
+    if (!usable_) return {0, std::numeric_limits<double>::infinity()};
+    return {lower(column, radius), upper(column, radius)};
+  }
 
   /// error <= lower()? for the whole row at a price of ten operations an element:
   /// (a - |o| b)^2 >= a^2/2 - (o b)^2. nullopt: the sums are not accurate enough.
-  std::optional<LikelyAllowance> allowance() const;
+  std::optional<LikelyAllowance> sure_allowance() const;
 
-  /// Bounds of likely for an element whose reference is known within `radius`.
+  /// Bounds of the allowance, RoundingBounds::allowance(), for an element whose reference is known
+  /// within `radius`.
   double lower(std::int64_t column, double radius) const;
   double upper(std::int64_t column, double radius) const;
 
  private:
   void bound_scores();
+  void bound_worst();
+  double likely_lower(std::int64_t column, double radius) const;
   void bound_sink(double logit);
   Interval squares(std::int64_t column) const;
 
@@ -69,7 +84,9 @@ class LikelyInterval {
   double key_weight_ = 1;    // sum w, at most
   double least_sigma2_ = 0;  // of any key, without the terms in s and x
   double most_sigma2_ = 0;
-  double score_sum_ = 0;  // sum w^2 times the terms in s and x of sigma^2
+  double score_sum_ = 0;            // sum w^2 times the terms in s and x of sigma^2
+  double worst_per_magnitude_ = 0;  // of the worst case, at least: times sum w |v|
+  double worst_per_output_ = 0;     // times |o|
   LikelyRow<double> least_;
   LikelyRow<double> most_;
 };

@@ -19,7 +19,7 @@ RowRounding equal_score_rounding(std::int64_t keys) {
 
 ElementDecision decide_mean(const EnclosureReader& reader, std::int64_t column, double output,
                             const FloatFormat& format, const Tolerance& tolerance,
-                            Ball& reference) {
+                            const FormatRounding& recorded, Ball& reference) {
   const std::optional<Rational> mean = reader.mean_of_all(column);
   if (!mean) {
     reference = Ball(1) / Ball(0);
@@ -31,8 +31,8 @@ ElementDecision decide_mean(const EnclosureReader& reader, std::int64_t column, 
     std::vector<std::size_t> all(reader.keys());
     std::iota(all.begin(), all.end(), std::size_t{0});
     const RowRounding rounding = equal_score_rounding(static_cast<std::int64_t>(all.size()));
-    bounds =
-        RoundingBound(*model->model, rounding).column(reader.value_column(all, column), reference);
+    bounds = RoundingBound(*model->model, rounding, recorded)
+                 .column(reader.value_column(all, column), reference);
   }
   return decide_exactly(output, format, *mean, tolerance, bounds ? &*bounds : nullptr);
 }

@@ -13,6 +13,7 @@ RowRounding equal_score_rounding(std::int64_t keys);
 /// Decides one output element of such a row; `reference` receives the exact mean, enclosed.
 /// Open where a value of the history is not finite, or there is no key: then no mean exists.
 ElementDecision decide_mean(const EnclosureReader& reader, std::int64_t column, double output,
-                            const FloatFormat& format, const Tolerance& tolerance, Ball& reference);
+                            const FloatFormat& format, const Tolerance& tolerance,
+                            const FormatRounding& recorded, Ball& reference);
 
 }  // namespace gqa

@@ -4,39 +4,176 @@
 #include <array>
 
 #include "gqa/audit/gradient_rules.hpp"
+#include "gqa/audit/stopping_runner.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {
 namespace {
 
-std::vector<const PrecisionModel*> models_of(ElementType type) {
+using Models = std::vector<const PrecisionModel*>;
+
+Models models_of(ElementType type) {
   switch (type) {
     case ElementType::binary64:
       return {&f64_model};
     case ElementType::binary32:
       return {&f32_model};
     case ElementType::binary16:
-      return {&f16_f32_model, &f16_model};
+      return {&f16_f32_model, &f16_stored_model};
     case ElementType::bfloat16:
-      return {&bf16_f32_model, &bf16_model};
+      return {&bf16_f32_model, &bf16_stored_model};
+    case ElementType::float8_e4m3fn:
+    case ElementType::float8_e5m2:
+      return {&f32_model, &bf16_f32_model, &fp8_weights_model};
     default:
       return {};
+  }
+}
+
+Models undeclared_of(ElementType type) {
+  switch (type) {
+    case ElementType::binary32:
+      return {&bf16x3_model, &tf32_model, &f16_products_model, &bf16_products_model};
+    case ElementType::binary16:
+      return {&fp8_weights_model, &f16_model};
+    case ElementType::bfloat16:
+      return {&fp8_weights_model, &bf16_model};
+    case ElementType::float8_e4m3fn:
+    case ElementType::float8_e5m2:
+      return {&bf16_model};
+    default:
+      return {};
+  }
+}
+
+// In the order of precision_models().
+Models in_order(const Models& wanted) {
+  Models ordered;
+  std::ranges::copy_if(
+      precision_models(), std::back_inserter(ordered),
+      [&wanted](const PrecisionModel* model) { return std::ranges::count(wanted, model) > 0; });
+  return ordered;
+}
+
+std::vector<ElementType> types_of(const AttentionProblem& problem, const ProblemTensors& tensors) {
+  std::vector<ElementType> types{problem.query.type(), problem.key.current().type(),
+                                 problem.value.current().type()};
+  if (problem.output) types.push_back(problem.output->type());
+  for (const auto& gradient : {tensors.grad_query, tensors.grad_key, tensors.grad_value}) {
+    if (gradient) types.push_back(gradient->type);
+  }
+  return types;
+}
+
+// How an output fares under one model; nothing more is asked once it is certain that it fails, if
+// only that matters.
+using AuditUnder = std::function<AuditResult(const ModelTolerance&, bool only_whether)>;
+
+AuditOptions options_under(const AuditOptions& options, const ModelTolerance& tolerance,
+                           bool only_whether, StoppingRunner& stopping) {
+  AuditOptions own = options;
+  own.tolerance = tolerance;
+  // A journal keeps whole audits.
+  if (only_whether && options.runner == nullptr) own.runner = &stopping;
+  return own;
+}
+
+class Choice {
+ public:
+  Choice(Models candidates, Models undeclared, bool accept_worst_case)
+      : candidates_(std::move(candidates)), undeclared_(std::move(undeclared)) {
+    tolerance_.accept_worst_case = accept_worst_case;
+  }
+
+  /// `has_reason`: is there a better reason for a failure than a model that is too tight?
+  OutputAudit choose(
+      const std::string& name, const AuditUnder& audit_under,
+      const std::function<bool(const AuditResult&, const ModelTolerance&)>& has_reason = {}) const {
+    ModelTolerance tolerance = tolerance_;
+    std::optional<AuditResult> first;
+    for (const PrecisionModel* model : candidates_) {
+      tolerance.model = model;
+      tolerance.tried.push_back(model);
+      AuditResult result = audit_under(tolerance, first.has_value());
+      if (result.verdict == Verdict::pass || (!first && result.verdict != Verdict::fail)) {
+        return {name, std::move(result), tolerance};
+      }
+      if (!first) {
+        first = std::move(result);
+        if (has_reason && has_reason(*first, tolerance)) break;
+      } else if (result.strength != FailureStrength::proved) {
+        first->strength = FailureStrength::statistical;
+      }
+    }
+    tolerance.model = candidates_.front();
+    const PrecisionModel* explained_by = explaining(audit_under);
+    return {name, std::move(*first), std::move(tolerance), explained_by};
+  }
+
+ private:
+  const PrecisionModel* explaining(const AuditUnder& audit_under) const {
+    for (const PrecisionModel* model : undeclared_) {
+      if (audit_under(ModelTolerance{.model = model}, true).verdict == Verdict::pass) return model;
+    }
+    return nullptr;
+  }
+
+  Models candidates_;
+  Models undeclared_;
+  ModelTolerance tolerance_;
+};
+
+// All kinds come out of one pass over a history, which is kept for each model.
+void choose_gradients(const AttentionProblem& problem, const ProblemTensors& tensors,
+                      const AuditOptions& options, const Choice& choice,
+                      std::vector<OutputAudit>& outputs) {
+  StoppingRunner stopping;
+  std::vector<std::pair<const PrecisionModel*, std::unique_ptr<GradientAudit>>> audits;
+  const auto audit_of = [&](const ModelTolerance& tolerance) -> GradientAudit& {
+    for (auto& [model, audit] : audits) {
+      if (model == tolerance.model) return *audit;
+    }
+    audits.emplace_back(tolerance.model,
+                        std::make_unique<GradientAudit>(
+                            problem, tensors, options_under(options, tolerance, false, stopping)));
+    return *audits.back().second;
+  };
+  ModelTolerance tolerance;
+  tolerance.model = candidate_models(problem, tensors).front();
+  for (const GradientKind kind : audit_of(tolerance).kinds()) {
+    outputs.push_back(choice.choose(
+        std::string(name(kind)),
+        [&](const ModelTolerance& under, bool) { return audit_of(under).audit(kind); },
+        // A looser model would only hide what a wrong rule is.
+        [&](const AuditResult& failed, const ModelTolerance& under) {
+          return !explaining_rules(problem, tensors, kind, failed,
+                                   options_under(options, under, false, stopping))
+                      .empty();
+        }));
   }
 }
 
 }  // namespace
 
 std::vector<const PrecisionModel*> candidate_models(std::span<const ElementType> types) {
-  std::vector<const PrecisionModel*> wanted;
+  Models wanted;
   for (const ElementType type : types) {
     for (const PrecisionModel* model : models_of(type)) wanted.push_back(model);
   }
   if (wanted.empty()) wanted.push_back(&f32_model);
-  std::vector<const PrecisionModel*> candidates;
-  std::ranges::copy_if(
-      precision_models(), std::back_inserter(candidates),
-      [&wanted](const PrecisionModel* model) { return std::ranges::count(wanted, model) > 0; });
-  return candidates;
+  return in_order(wanted);
+}
+
+std::vector<const PrecisionModel*> undeclared_models(std::span<const ElementType> types) {
+  Models wanted;
+  for (const ElementType type : types) {
+    for (const PrecisionModel* model : undeclared_of(type)) wanted.push_back(model);
+  }
+  const Models declared = candidate_models(types);
+  std::erase_if(wanted, [&declared](const PrecisionModel* model) {
+    return std::ranges::count(declared, model) > 0;
+  });
+  return in_order(wanted);
 }
 
 std::vector<const PrecisionModel*> candidate_models(const AttentionProblem& problem) {
@@ -45,30 +182,29 @@ std::vector<const PrecisionModel*> candidate_models(const AttentionProblem& prob
 
 std::vector<const PrecisionModel*> candidate_models(const AttentionProblem& problem,
                                                     const ProblemTensors& tensors) {
-  std::vector<ElementType> types{problem.query.type(), problem.key.current().type(),
-                                 problem.value.current().type()};
-  if (problem.output) types.push_back(problem.output->type());
-  for (const auto& gradient : {tensors.grad_query, tensors.grad_key, tensors.grad_value}) {
-    if (gradient) types.push_back(gradient->type);
-  }
-  return candidate_models(types);
+  return candidate_models(types_of(problem, tensors));
 }
 
-ModelChoice audit_with_candidates(const AttentionProblem& problem, const ProblemTensors& tensors,
-                                  AuditOptions options, bool accept_worst_case) {
-  ModelChoice choice;
-  choice.tolerance.accept_worst_case = accept_worst_case;
-  const std::vector<const PrecisionModel*> candidates = candidate_models(problem, tensors);
-  for (const PrecisionModel* model : candidates) {
-    choice.tolerance.model = model;
-    choice.tolerance.tried.push_back(model);
-    options.tolerance = choice.tolerance;
-    choice.outputs = audit_outputs(problem, tensors, options);
-    if (worst_verdict(choice.outputs) == Verdict::pass) break;
-    if (model == candidates.back()) break;
-    if (wrong_rules_explain(problem, tensors, choice.outputs, options)) break;
+std::vector<OutputAudit> audit_with_candidates(const AttentionProblem& problem,
+                                               const ProblemTensors& tensors,
+                                               const AuditOptions& options,
+                                               bool accept_worst_case) {
+  const std::vector<ElementType> types = types_of(problem, tensors);
+  const Choice choice(candidate_models(types), undeclared_models(types), accept_worst_case);
+  StoppingRunner stopping;
+  std::vector<OutputAudit> outputs;
+  for (const OutputTask& task : forward_tasks(problem, tensors)) {
+    if (!task.is_rounded) {
+      outputs.push_back({task.name, task.audit(options), UlpTolerance{}});
+      continue;
+    }
+    outputs.push_back(
+        choice.choose(task.name, [&](const ModelTolerance& tolerance, bool only_whether) {
+          return task.audit(options_under(options, tolerance, only_whether, stopping));
+        }));
   }
-  return choice;
+  if (has_gradients(tensors)) choose_gradients(problem, tensors, options, choice, outputs);
+  return outputs;
 }
 
 }  // namespace gqa

@@ -11,28 +11,32 @@
 namespace gqa {
 
 /// The presets that fit the element types of query, key, value and output, from tight to
-/// loose; never empty. A type's presets are those that compute in it or store in it:
-/// binary64: f64; binary32: f32; binary16: f16-f32, f16; bfloat16: bf16-f32, bf16. Of several
-/// types, those of all: binary32 from binary16 operands may come from any of f32, f16-f32 and
-/// f16. float8 has none of its own, and alone counts as f32 inside, its output rounded to
-/// float8.
+/// loose; never empty. A type's presets are those that compute in it or store in it, with sums in
+/// binary32 or better: binary64: f64; binary32: f32; binary16: f16-f32, f16-stored; bfloat16:
+/// bf16-f32, bf16-stored; float8: f32, bf16-f32 and fp8-weights, the output rounded to its format.
+/// Of several types, those of all: binary32 from binary16 operands may come from any of f32,
+/// f16-f32 and f16-stored.
+///
+/// Sums in 16 bits are never assumed: from some 250 keys on their bound exceeds the output itself.
 std::vector<const PrecisionModel*> candidate_models(std::span<const ElementType> types);
 std::vector<const PrecisionModel*> candidate_models(const AttentionProblem& problem);
 /// The same, with the types of recorded gradients among them.
 std::vector<const PrecisionModel*> candidate_models(const AttentionProblem& problem,
                                                     const ProblemTensors& tensors);
 
-/// What the tight models did not explain and the last one tried did, or not even that.
-struct ModelChoice {
-  ModelTolerance tolerance;          ///< the last model tried; `tried` lists all, in order
-  std::vector<OutputAudit> outputs;  ///< under that model; the first is `output` if it is there
-};
+/// The presets that are in use for these types, but only where somebody decided so: products of
+/// binary32 tensors in a narrower format, 8-bit weights, sums in 16 bits. From tight to loose.
+std::vector<const PrecisionModel*> undeclared_models(std::span<const ElementType> types);
 
-/// Audits all outputs under one candidate after the other until all of them pass. A result
-/// that is not a pass is that of the loosest candidate, except that the search ends where wrong
-/// rules explain whatever fails (wrong_rules_explain). `options.tolerance` is ignored.
-/// Errors: those of audit_outputs().
-ModelChoice audit_with_candidates(const AttentionProblem& problem, const ProblemTensors& tensors,
-                                  AuditOptions options, bool accept_worst_case = false);
+/// Audits every output under one candidate after the other until it passes; each output has the
+/// verdict and the model of its own. An output that does not pass keeps the verdict of the tightest
+/// candidate, `proved` only if it is under each; then it is judged once more by what nobody
+/// declared (OutputAudit::explained_by), which changes no verdict. A candidate under which a null
+/// output passes replaces nothing. `options.tolerance` is ignored. Errors: those of
+/// audit_outputs().
+std::vector<OutputAudit> audit_with_candidates(const AttentionProblem& problem,
+                                               const ProblemTensors& tensors,
+                                               const AuditOptions& options,
+                                               bool accept_worst_case = false);
 
 }  // namespace gqa

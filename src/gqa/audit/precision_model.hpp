@@ -15,12 +15,18 @@
 
 namespace gqa {
 
-/// From tight to loose: all in binary64; all in binary32; binary16 or bfloat16 weights and
-/// output with binary32 inside; all in binary16 or bfloat16, stored scores included.
+/// What each is stands in precision_presets.cpp.
 extern const PrecisionModel f64_model;
 extern const PrecisionModel f32_model;
+extern const PrecisionModel bf16x3_model;
+extern const PrecisionModel tf32_model;
+extern const PrecisionModel f16_products_model;
+extern const PrecisionModel bf16_products_model;
 extern const PrecisionModel f16_f32_model;
 extern const PrecisionModel bf16_f32_model;
+extern const PrecisionModel f16_stored_model;
+extern const PrecisionModel bf16_stored_model;
+extern const PrecisionModel fp8_weights_model;
 extern const PrecisionModel f16_model;
 extern const PrecisionModel bf16_model;
 
@@ -49,40 +55,63 @@ struct RowRounding {
   std::vector<Ball> scores;             ///< s_j as exponentiated
   std::vector<Ball> weights;            ///< w_j
   bool plain = true;                    ///< neither softcap nor bias: raw_scores == scores
+  Ball softcap;                         ///< c; 0: none
+  std::vector<Ball> biases;  ///< |mask_j| + |slope distance_j| where both are added; else empty
   std::optional<Ball> sink_score;
   std::optional<Ball> sink_weight;
-  const FloatFormat* output_format = &binary32;  ///< in which the output is recorded
+  /// For models that round operands: q, and k_j of the visible keys, one after the other.
+  std::vector<Ball> query;
+  std::vector<Ball> keys;
 };
 
 /// Both bounds of one output element.
 struct RoundingBounds {
   Ball likely;
   Ball worst;
+
+  /// What an element may be off by: the smaller of the two.
+  Ball allowance() const { return worst.is_finite() ? min(likely, worst) : likely; }
 };
 
-/// The bounds of THEORY 3 for one row, column by column.
+/// The k-th visible key's score.
+ScoreMagnitudes magnitudes_of(const RowRounding& row, std::size_t k);
+
+/// The bounds of likely_bound.hpp and worst_bound.hpp for one row, column by column.
 ///
 /// `worst`: no rounding of that model, in any order of summation, with any number of
 /// online-softmax tiles and with parts of the history merged by their log-sum-exp, moves the
 /// element further, as long as nothing overflows.
-/// `likely`: lambda standard deviations of independent roundings, plus the hard terms. Not a
-/// theorem: where a running sum stalls (n u > 2 or so) or many copies of one key round alike,
-/// a healthy kernel may be beyond it.
+/// `likely`: lambda standard deviations of independent roundings, plus what does not average out.
+/// Not a theorem.
 class RoundingBound {
  public:
-  RoundingBound(const PrecisionModel& model, const RowRounding& row);
+  /// Keeps references. `recorded`: how the output was rounded at last.
+  RoundingBound(const PrecisionModel& model, const RowRounding& row,
+                const FormatRounding& recorded);
 
   /// `values[k]` is v_c of the k-th visible key, `output` encloses o_c.
   RoundingBounds column(std::span<const Ball* const> values, const Ball& output) const;
 
+  const LikelyRow<Ball>& likely_row() const { return likely_row_; }
+  const Ball& largest_score() const { return largest_score_; }
+  /// sigma_k^2, and times w_k^2.
+  Ball score_variance_of(std::size_t k) const;
+  const Ball& weighted_variance(std::size_t k) const { return weighted_variance_[k]; }
+  RowExtremes extremes() const;
+
  private:
-  Ball variance_of_score(std::size_t k) const;
-  WorstBound worst_of_row() const;
+  void bound_weak_keys();
+  Ball lost_values(std::span<const Ball* const> values, const Ball& unit) const;
+  Ball query_covariance(std::span<const Ball* const> values, const Ball& output) const;
 
   const PrecisionModel& model_;
   const RowRounding& row_;
+  FormatRounding recorded_;
   Ball largest_score_;
   std::vector<Ball> weighted_variance_;  // w_k^2 sigma_k^2 per visible key
+  std::vector<Ball> weak_weights_;       // r_k w_k
+  Ball weak_mean_;                       // of the scores under those
+  std::vector<Ball> mean_key_;           // sum w_k k_k, for models that round operands
   LikelyRow<Ball> likely_row_;
   std::optional<WorstBound> worst_;
 };

@@ -31,6 +31,7 @@ AuditedElement differing(const StridedTensor& present, const std::array<std::int
   element.exactly = true;
   element.reference = {expected, expected};
   if (std::isfinite(expected)) element.ball = Ball(expected);
+  element.allowed = {0, 0};
   element.decision = {Uncertain::no(), FailureStrength::proved};
   return element;
 }
@@ -38,16 +39,20 @@ AuditedElement differing(const StridedTensor& present, const std::array<std::int
 void compare_row(const History& history, const StridedTensor& present, std::int64_t b,
                  std::int64_t h, std::int64_t row, AuditTally& tally) {
   const Shape& shape = present.shape();
+  NullRow nulls;
   for (std::int64_t column = 0; column < shape[3]; ++column) {
     if (present.bits(b, h, row, column) == history.bits(b, h, row, column)) {
       ++tally.elements;
       ++tally.decided_exactly;
-      if (std::isfinite(present.value(b, h, row, column))) tally.add_errors({}, {}, 0);
+      const double value = present.value(b, h, row, column);
+      if (std::isfinite(value)) tally.add_errors({}, {}, 0);
+      nulls.add(std::abs(value), 0);
       continue;
     }
     const double expected = history.value(b, h, row, column);
-    add_element(tally, differing(present, {b, h, row, column}, expected), b * shape[1] + h);
+    add_element(tally, differing(present, {b, h, row, column}, expected), b * shape[1] + h, nulls);
   }
+  nulls.add_to(tally.nulls);
 }
 
 }  // namespace
@@ -71,7 +76,7 @@ AuditResult audit_present(const History& history, const std::shared_ptr<const Ty
     }
   }
   std::string described = describe_violations(tally, axes);
-  return result_of(std::move(tally), std::move(described));
+  return result_of(std::move(tally), std::move(described), UlpTolerance{});
 }
 
 }  // namespace gqa

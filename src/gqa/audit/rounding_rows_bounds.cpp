@@ -4,6 +4,7 @@
 
 #include "gqa/audit/rounding_rows.hpp"
 #include "gqa/num/arithmetic.hpp"
+#include "gqa/num/roundoff.hpp"
 
 namespace gqa {
 namespace {
@@ -34,18 +35,32 @@ void RoundingRows::finish_row(Row& row) const {
   const FilterRow& source = *row.source;
   const auto n = static_cast<double>(source.visible);
   const double radius = source.score_radius;
-  const double amplified = 1 + (square(model.score) * static_cast<double>(context_.key_size) +
-                                square(model.stored_score)) /
-                                   square(model.exponential);
+  const auto key_size = static_cast<double>(context_.key_size);
+  const double amplified =
+      1 + (square(model.score) * key_size + (rounds_operands() ? 0 : square(model.stored_score))) /
+              square(model.exponential);
   const double weight_error = 2 * (radius + source.lse_radius + 0x1p-40);
   row.sum_error = (n + 64) * 0x1p-52;
   row.weight_error = weight_error + row.sum_error;
   row.square_error = 2 * weight_error + row.sum_error;
   row.variance_error = row.square_error + 4 * radius * amplified + 0x1p-46;
+  if (rounds_operands()) {
+    const double product_error = gamma(key_size + 1) + constants_.scale_error + unit_roundoff64;
+    row.variance_error += 4 * product_error * key_size * square(model.stored_score / model.operand);
+  }
   // Beyond that the squares of errors would count.
   row.usable = row.variance_error <= 0x1p-12 && row.weight > 0;
   row.least.visible = row.most.visible = n;
+  row.least.key_size = row.most.key_size = static_cast<double>(context_.key_size);
+  if (model.weights_scaled) {
+    row.least.weight_underflow *= 1 - 0x1p-20;
+    row.most.weight_underflow *= 1 + 0x1p-20;
+  }
+  const double lost_error = 6 * n * model.denominator * row.weight_error;
+  row.least.lost_weights = around(row.lost_weights, lost_error).lower;
+  row.most.lost_weights = around(row.lost_weights, lost_error).upper;
   bound_deviations(row);
+  bound_weak_keys(row);
 }
 
 void RoundingRows::bound_deviations(Row& row) const {
@@ -85,6 +100,80 @@ void RoundingRows::bound_deviations(Row& row) const {
   row.most.denominator_coherence = drift.upper;
 }
 
+// Sums over the keys that do not dominate are off by at most 3 d_w times those over all keys.
+void RoundingRows::bound_weak_keys(Row& row) const {
+  const PrecisionModel& model = context_.model;
+  row.least.weak_coherence = row.least.stored_score_coherence = 0;
+  row.most.weak_coherence = row.most.stored_score_coherence = 1;
+  row.weak_mean = {0, std::numeric_limits<double>::infinity()};
+  const double relative = 3 * row.weight_error;
+  const double least_weight = row.weak_weight - relative * row.weight;
+  if (!(least_weight > 0)) return;
+  const double shift = 2 * row.source->score_radius;
+  const double mean = row.weak_first / row.weak_weight;
+  const double second = row.weak_second / row.weak_weight;
+  const double lost = relative * row.weight / least_weight;
+  const double all = std::sqrt(row.weight * row.second_moment);
+  const double mean_error = relative * all / least_weight + std::abs(mean) * lost;
+  const double second_error = relative * row.second_moment / least_weight + second * lost;
+  const Interval deviation =
+      root(around(second - square(mean),
+                  second_error + 2 * std::abs(mean) * mean_error + square(mean_error)),
+           shift);
+  row.weak_mean = {mean, mean_error + shift};
+  const Interval weak = coherence_of(model.weight, model.weight, deviation);
+  row.least.weak_coherence = weak.lower;
+  row.most.weak_coherence = weak.upper;
+  const Interval largest = around(row.weak_score, 2 * row.weight_error * row.score + shift);
+  const Interval stored = coherence_of(2 * model.stored_score * largest.lower,
+                                       2 * model.stored_score * largest.upper, deviation);
+  row.least.stored_score_coherence = stored.lower;
+  row.most.stored_score_coherence = stored.upper;
+}
+
+void RoundingRows::bound_weak_column(const Row& row, std::size_t at, LikelyColumn<double>& sums,
+                                     bool upper) const {
+  const PrecisionModel& model = context_.model;
+  const auto end = [upper](const Interval& bounds) { return upper ? bounds.upper : bounds.lower; };
+  const double relative = 3 * row.weight_error;
+  const double magnitude = with_magnitudes(weights, at);
+  const double weak_sum = with_values(weak, at);
+  sums.weak_output = end(around(std::abs(weak_sum), relative * magnitude));
+  if (model.stored_score > 0) {
+    const double covariance = with_values(weak_scores, at) - row.weak_mean.lower * weak_sum;
+    const double error = relative * (std::sqrt(row.second_moment * with_squares(weights, at)) +
+                                     std::abs(row.weak_mean.lower) * magnitude) +
+                         2 * row.source->score_radius * magnitude +
+                         row.weak_mean.upper * (std::abs(weak_sum) + relative * magnitude);
+    sums.score_covariance = end(around(std::abs(covariance), error));
+  }
+  const double most = row.least.visible * row.most.weight_underflow * largest_value(at);
+  const double underflow_error =
+      most * (10 * row.weight_error + (model.weights_scaled ? 0x1p-16 : 0));
+  sums.underflown_values = end(around(with_magnitudes(underflown, at), underflow_error));
+}
+
+// A unit is off by what the magnitude of the output and the sum of squares are off by.
+void RoundingRows::bound_refined(const Row& row, std::size_t at, double radius,
+                                 LikelyColumn<double>& sums, bool upper) const {
+  const auto end = [upper](const Interval& bounds) { return upper ? bounds.upper : bounds.lower; };
+  const double n = row.least.visible;
+  const double accumulation = context_.model.accumulation;
+  const double squares = std::sqrt(with_squares(square_weights, at));
+  const double magnitude = std::abs(output(row, at % shape_.value_stride)) + squares;
+  const double unit_error = accumulation * (radius + squares * row.square_error);
+  sums.lost_values = end(around(
+      lost_values_[at], n * (6 * accumulation * magnitude * row.weight_error + 5 * unit_error)));
+  if (!rounds_operands()) return;
+  // The root of the sum moves by the root of what its terms move by.
+  const double largest =
+      std::sqrt(row.source->statistics.query_norm4_squared * tile_->key_norm4_squared_maximum);
+  const double moved =
+      largest * (4 * row.weight_error * std::sqrt(with_squares(weights, at)) + radius);
+  sums.query_covariance =
+      square(end(root({query_covariances_[at], query_covariances_[at]}, moved)));
+}
+
 LikelyColumn<double> RoundingRows::column_bound(const Row& row, std::size_t at, const Interval& o,
                                                 double radius, bool upper) const {
   const auto end = [upper](const Interval& bounds) { return upper ? bounds.upper : bounds.lower; };
@@ -109,8 +198,14 @@ LikelyColumn<double> RoundingRows::column_bound(const Row& row, std::size_t at, 
       end(root(around(spread, lost), radius * std::sqrt(row.variance_weight) * (1 + 0x1p-10))));
   // With the sink's zero the weights sum to one and their mean is o.
   const double second = with_squares(weights, at);
-  sums.value_deviation =
-      end(root(around(second - square(centre), 4 * row.weight_error * second + moved), 0));
+  const Interval values =
+      root(around(second - square(centre), 4 * row.weight_error * second + moved), 0);
+  sums.value_deviation = end(values);
+  const double value_spacing = 2 * context_.model.value;
+  sums.value_coherence =
+      end(coherence_of(value_spacing * o.lower, value_spacing * o.upper, values));
+  bound_weak_column(row, at, sums, upper);
+  if (row.refined) bound_refined(row, at, radius, sums, upper);
   const Interval terms = root(around(weighted / n - square(centre / n),
                                      4 * row.square_error * weighted / n + moved / square(n)),
                               0);
@@ -128,11 +223,13 @@ Interval RoundingRows::likely(std::size_t k, std::int64_t column, double radius)
   const Interval o = magnitude_interval(output(row, at % shape_.value_stride), radius);
   const double lower = likely_bound(context_.model, row.least,
                                     column_bound(row, at, o, radius, false), context_.recorded);
-  const double upper = likely_bound(context_.model, row.most,
-                                    column_bound(row, at, o, radius, true), context_.recorded);
   const double tiny = underflow_allowance(row.least.visible, tile_->column_maximum[c]);
   const double least = lower * (1 - 0x1p-40) - tiny;
-  return {least > 0 && least < infinity ? least : 0, upper * (1 + 0x1p-40) + tiny};
+  const Interval open{least > 0 && least < infinity ? least : 0, infinity};
+  if (!row.refined) return open;
+  const double upper = likely_bound(context_.model, row.most,
+                                    column_bound(row, at, o, radius, true), context_.recorded);
+  return {open.lower, upper * (1 + 0x1p-40) + tiny};
 }
 
 // Which key is the worst is known but for softcap and bias, where the score counts as well.
@@ -148,8 +245,10 @@ WorstBound RoundingRows::worst_of(const Row& row) const {
   magnitudes.query_norm2 = near(row.query_norm2);
   magnitudes.key_norm2 = near(row.key_norm2);
   const Ball least = largest_score_error(context_.model, magnitudes);
+  magnitudes.softcap = Ball(problem_.contract.softcap);
   magnitudes.raw = near(row.raw);
   magnitudes.score = near(row.score);
+  if (row.bias > 0) magnitudes.bias = near(row.bias);
   RowExtremes extremes;
   extremes.visible = row.source->visible;
   extremes.sink = row.sink.has_value();
@@ -170,7 +269,7 @@ std::optional<Interval> RoundingRows::worst(std::size_t k, std::int64_t column, 
   if (!row.worst) row.worst.emplace(worst_of(row));
   if (row.worst->is_bounded().certainly_not()) return std::nullopt;
   const auto c = static_cast<std::size_t>(column);
-  const double mean = magnitude_sums_[(weights * most_rows + k) * shape_.value_stride + c];
+  const double mean = with_magnitudes(weights, k * shape_.value_stride + c);
   // The largest |v| of the row is between these.
   const double largest = tile_->column_maximum[c];
   const double rms = (1 - 0x1p-20) *

@@ -18,13 +18,14 @@ struct RowAuditor::Row {
   std::optional<RowRounding> rounding;
   std::optional<RoundingBound> bound;
 
-  Row(const EnclosureReader& reader, const Tolerance& tolerance, std::int64_t head_index,
+  Row(const EnclosureReader& reader, const AuditOptions& options, std::int64_t head_index,
       std::int64_t row_index, std::vector<std::size_t> keys)
       : head(head_index), row(row_index), visible(std::move(keys)) {
     result = reader.row(head, row, visible);
-    if (const auto* model = std::get_if<ModelTolerance>(&tolerance)) {
-      rounding.emplace(reader.rounding(head, row, visible, result));
-      bound.emplace(*model->model, *rounding);
+    if (const auto* tolerance = std::get_if<ModelTolerance>(&options.tolerance)) {
+      const PrecisionModel& model = *tolerance->model;
+      rounding.emplace(reader.rounding(model, head, row, visible, result));
+      bound.emplace(model, *rounding, options.recorded);
     }
   }
 
@@ -38,14 +39,23 @@ struct RowAuditor::Row {
 void RowAuditor::audit_row(std::int64_t head, std::int64_t row, AuditTally& tally) const {
   std::vector<std::int64_t> columns(static_cast<std::size_t>(problem_.dimensions.value_size));
   std::iota(columns.begin(), columns.end(), std::int64_t{0});
-  audit_columns(head, row, columns, tally);
+  NullRow nulls;
+  audit_columns(head, row, columns, tally, nulls);
+  nulls.add_to(tally.nulls);
 }
 
 void RowAuditor::audit_columns(std::int64_t head, std::int64_t row,
                                std::span<const std::int64_t> columns, AuditTally& tally) const {
+  NullRow nulls;
+  audit_columns(head, row, columns, tally, nulls);
+}
+
+void RowAuditor::audit_columns(std::int64_t head, std::int64_t row,
+                               std::span<const std::int64_t> columns, AuditTally& tally,
+                               NullRow& nulls) const {
   std::vector<std::size_t> visible = reader_.visible(head, row);
   if (visible.empty()) {
-    audit_empty_row(head, row, columns, tally);
+    audit_empty_row(head, row, columns, tally, nulls);
     return;
   }
   if (!reader_.is_finite(head, row, visible)) {
@@ -57,8 +67,8 @@ void RowAuditor::audit_columns(std::int64_t head, std::int64_t row,
     return;
   }
   const PrecisionScope precision(options_.first_precision);
-  const Row at_first(reader_, options_.tolerance, head, row, std::move(visible));
-  for (const std::int64_t column : columns) audit_element(at_first, column, tally);
+  const Row at_first(reader_, options_, head, row, std::move(visible));
+  for (const std::int64_t column : columns) audit_element(at_first, column, tally, nulls);
 }
 
 AuditedElement RowAuditor::element_at(std::int64_t head, std::int64_t row,
@@ -70,14 +80,15 @@ AuditedElement RowAuditor::element_at(std::int64_t head, std::int64_t row,
   return element;
 }
 
-void RowAuditor::add(const AuditedElement& element, AuditTally& tally) const {
-  add_element(tally, element, batch_ * problem_.dimensions.q_heads + element.index[1]);
+void RowAuditor::add(const AuditedElement& element, AuditTally& tally, NullRow& nulls) const {
+  add_element(tally, element, batch_ * problem_.dimensions.q_heads + element.index[1], nulls);
 }
 
 // No visible key: the declared policy says what the element must be, exactly. A declared
 // sink keeps the denominator positive, so the row is a true zero (CONTRACT, step 6).
 void RowAuditor::audit_empty_row(std::int64_t head, std::int64_t row,
-                                 std::span<const std::int64_t> columns, AuditTally& tally) const {
+                                 std::span<const std::int64_t> columns, AuditTally& tally,
+                                 NullRow& nulls) const {
   const EmptyRow policy = problem_.sink_of(head) ? EmptyRow::zero : problem_.contract.empty_row;
   for (const std::int64_t column : columns) {
     AuditedElement element = element_at(head, row, column);
@@ -96,29 +107,30 @@ void RowAuditor::audit_empty_row(std::int64_t head, std::int64_t row,
         settle_mean(element);
         break;
     }
-    add(element, tally);
+    add(element, tally, nulls);
   }
 }
 
 void RowAuditor::settle_mean(AuditedElement& element) const {
   Ball reference;
   element.decision = decide_mean(reader_, element.index[3], element.output, *element.format,
-                                 options_.tolerance, reference);
+                                 options_.tolerance, options_.recorded, reference);
   element.exactly = element.decision.within.is_decided();
   element.reference = {reference.lower_double(), reference.upper_double()};
   if (reference.is_finite()) element.ball = reference;
+  // What a mean may be off by is not told: no null output is refuted by it.
 }
 
-void RowAuditor::audit_element(const Row& row, std::int64_t column, AuditTally& tally) const {
+void RowAuditor::audit_element(const Row& row, std::int64_t column, AuditTally& tally,
+                               NullRow& nulls) const {
   AuditedElement element = element_at(row.head, row.row, column);
   const ReferenceSource source{
       [&] {
-        return Row(reader_, options_.tolerance, row.head, row.row, row.visible)
-            .enclosed(reader_, column);
+        return Row(reader_, options_, row.head, row.row, row.visible).enclosed(reader_, column);
       },
       [&] { return reader_.rational_output(row.head, row.row, row.visible, column); }};
   settle(element, row.enclosed(reader_, column), source, options_);
-  add(element, tally);
+  add(element, tally, nulls);
 }
 
 }  // namespace gqa

@@ -17,17 +17,20 @@ class RowAuditor {
   /// Decides every element of the row and adds it to the tally.
   void audit_row(std::int64_t head, std::int64_t row, AuditTally& tally) const;
   /// The same for some columns of the row.
+  /// The row's null outputs are left to the caller.
   void audit_columns(std::int64_t head, std::int64_t row, std::span<const std::int64_t> columns,
                      AuditTally& tally) const;
 
  private:
   struct Row;
   AuditedElement element_at(std::int64_t head, std::int64_t row, std::int64_t column) const;
-  void add(const AuditedElement& element, AuditTally& tally) const;
+  void audit_columns(std::int64_t head, std::int64_t row, std::span<const std::int64_t> columns,
+                     AuditTally& tally, NullRow& nulls) const;
+  void add(const AuditedElement& element, AuditTally& tally, NullRow& nulls) const;
   void audit_empty_row(std::int64_t head, std::int64_t row, std::span<const std::int64_t> columns,
-                       AuditTally& tally) const;
+                       AuditTally& tally, NullRow& nulls) const;
   void settle_mean(AuditedElement& element) const;
-  void audit_element(const Row& row, std::int64_t column, AuditTally& tally) const;
+  void audit_element(const Row& row, std::int64_t column, AuditTally& tally, NullRow& nulls) const;
 
   const AttentionProblem& problem_;
   const AuditOptions& options_;

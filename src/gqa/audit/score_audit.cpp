@@ -6,6 +6,7 @@
 
 #include "gqa/audit/describe_violations.hpp"
 #include "gqa/audit/output_shape.hpp"
+#include "gqa/audit/recorded_rounding.hpp"
 #include "gqa/audit/row_blocks.hpp"
 #include "gqa/audit/score_auditor.hpp"
 #include "gqa/error.hpp"
@@ -18,8 +19,9 @@ using AuditScoreRow =
 
 // The selected rows of `output`, in blocks.
 AuditResult audit_rows(const std::string& name, const AttentionProblem& problem,
-                       const StridedTensor& output, const AuditOptions& options,
-                       const OutputAxes& axes, const AuditScoreRow& audit_row) {
+                       const StridedTensor& output, AuditOptions options, const OutputAxes& axes,
+                       const AuditScoreRow& audit_row) {
+  options.recorded = recorded_rounding(options.tolerance, output);
   BlockJob job = start_job(name, {axes.batch, axes.heads, axes.rows, axes.columns}, options);
   work_on_rows(
       job, plan_row_blocks(problem, options.sample), [&](std::int64_t batch, std::int64_t kv_head) {
@@ -31,7 +33,7 @@ AuditResult audit_rows(const std::string& name, const AttentionProblem& problem,
       });
   AuditTally total = run_job(job, options);
   std::string where = describe_violations(total, axes);
-  return result_of(std::move(total), std::move(where));
+  return result_of(std::move(total), std::move(where), options.tolerance);
 }
 
 ScoreStage stage_of(int mode) {

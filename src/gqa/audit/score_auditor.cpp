@@ -25,24 +25,26 @@ AuditedElement ScoreAuditor::element(std::int64_t head, std::int64_t row,
   return element;
 }
 
-void ScoreAuditor::add(AuditTally& tally, const AuditedElement& element) const {
-  add_element(tally, element, batch_ * problem_.dimensions.q_heads + element.index[1]);
+void ScoreAuditor::add(AuditTally& tally, const AuditedElement& element, NullRow& nulls) const {
+  add_element(tally, element, batch_ * problem_.dimensions.q_heads + element.index[1], nulls);
 }
 
 void ScoreAuditor::demand_row(std::int64_t head, std::int64_t row, double demanded,
                               AuditTally& tally) const {
+  NullRow nulls;
   for (std::int64_t column = 0; column < output_.shape()[3]; ++column) {
     AuditedElement found = element(head, row, column);
     demand(found, demanded);
-    add(tally, found);
+    add(tally, found, nulls);
   }
 }
 
 // The contract gives no number: nothing is right, and nothing is proved wrong.
 void ScoreAuditor::leave_open(std::int64_t head, std::int64_t row, AuditTally& tally) const {
+  NullRow nulls;
   for (std::int64_t column = 0; column < output_.shape()[3]; ++column) {
     ++tally.not_finite_references;
-    add(tally, element(head, row, column));
+    add(tally, element(head, row, column), nulls);
   }
 }
 
@@ -51,6 +53,7 @@ void ScoreAuditor::audit_scores(std::int64_t head, std::int64_t row, ScoreStage 
   const PrecisionScope precision(options_.first_precision);
   const std::vector<Ball> query = reader_.query_balls(head, row);
   const bool query_finite = std::ranges::all_of(query, [](const Ball& q) { return q.is_finite(); });
+  NullRow nulls;
   for (std::int64_t key = 0; key < problem_.dimensions.keys; ++key) {
     const ScorePlace place{head, row, static_cast<std::size_t>(key), query};
     const bool visible = problem_.visibility.visible(batch_, head, row, key);
@@ -69,8 +72,9 @@ void ScoreAuditor::audit_scores(std::int64_t head, std::int64_t row, ScoreStage 
     } else {
       found = score_element(place, stage);
     }
-    add(tally, found);
+    add(tally, found, nulls);
   }
+  nulls.add_to(tally.nulls);
 }
 
 AuditedElement ScoreAuditor::score_element(const ScorePlace& place, ScoreStage stage) const {
@@ -94,16 +98,22 @@ Enclosed ScoreAuditor::enclose_score(const ScorePlace& place, ScoreStage stage) 
     result.reference += Ball(*reader_.exact_bias(place.head, place.row, place.key));
   }
   if (model() == nullptr) return result;
-  const ScoreRounding rounding{problem_.dimensions.key_size,
-                               scale,
-                               norm2(place.query),
-                               norm4_squared(place.query),
-                               norm2(key),
-                               norm4_squared(key),
-                               raw,
-                               result.reference,
-                               !capped && !biased};
-  result.bounds = score_bounds(*model(), rounding);
+  ScoreRounding rounding;
+  rounding.query_norm4_squared = norm4_squared(place.query);
+  rounding.key_norm4_squared = norm4_squared(key);
+  ScoreMagnitudes& magnitudes = rounding.magnitudes;
+  magnitudes.key_size = problem_.dimensions.key_size;
+  magnitudes.plain = !capped && !biased;
+  magnitudes.scale = scale;
+  magnitudes.query_norm2 = norm2(place.query);
+  magnitudes.key_norm2 = norm2(key);
+  magnitudes.raw = abs(raw);
+  magnitudes.score = abs(result.reference);
+  if (capped) magnitudes.softcap = Ball(problem_.contract.softcap);
+  if (biased && problem_.bias && problem_.alibi_slopes) {
+    magnitudes.bias = reader_.bias_magnitude(place.head, place.row, place.key);
+  }
+  result.bounds = score_bounds(*model(), rounding, options_.recorded);
   return result;
 }
 

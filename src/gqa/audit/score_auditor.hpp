@@ -35,7 +35,7 @@ class ScoreAuditor {
   struct WeightRow;
 
   AuditedElement element(std::int64_t head, std::int64_t row, std::int64_t column) const;
-  void add(AuditTally& tally, const AuditedElement& element) const;
+  void add(AuditTally& tally, const AuditedElement& element, NullRow& nulls) const;
   void demand_row(std::int64_t head, std::int64_t row, double demanded, AuditTally& tally) const;
   void leave_open(std::int64_t head, std::int64_t row, AuditTally& tally) const;
 

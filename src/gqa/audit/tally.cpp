@@ -6,15 +6,14 @@
 namespace gqa {
 namespace {
 
-// Violations first, then falling certified error, then rising index: a total order.
+// Violations first, then falling share of what is allowed, falling error (where nothing is allowed
+// the share is infinite), rising index: a total order.
 bool worse(const WorstElement& a, const WorstElement& b) {
   const bool a_violates = a.within.certainly_not();
   const bool b_violates = b.within.certainly_not();
   if (a_violates != b_violates) return a_violates;
-  const auto rank = [](const WorstElement& e) {
-    return std::isnan(e.output) ? std::numeric_limits<double>::infinity() : e.ulp_error.upper;
-  };
-  if (rank(a) != rank(b)) return rank(a) > rank(b);
+  if (a.share() != b.share()) return a.share() > b.share();
+  if (a.ulp_error.upper != b.ulp_error.upper) return a.ulp_error.upper > b.ulp_error.upper;
   return a.index < b.index;
 }
 
@@ -23,6 +22,15 @@ void add(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
 }
 
 }  // namespace
+
+double WorstElement::share() const {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (!std::isfinite(output)) return within.certainly() ? 0 : infinity;
+  if (absolute_error.upper == 0) return 0;
+  const double taken = allowed.lower > 0 ? absolute_error.upper / allowed.lower : infinity;
+  // What stands for a number beyond the format's largest one may be within at any distance.
+  return within.certainly() ? std::min(taken, 1.0) : taken;
+}
 
 AuditTally::AuditTally(std::int64_t batch, std::int64_t heads, std::int64_t rows,
                        std::int64_t columns)
@@ -61,6 +69,8 @@ void AuditTally::merge(const AuditTally& other) {
   measured += other.measured;
   max_absolute_error.raise_to(other.max_absolute_error);
   max_ulp_error.raise_to(other.max_ulp_error);
+  max_share = std::max(max_share, other.max_share);
+  nulls.merge(other.nulls);
   ulp_sum_high += other.ulp_sum_high;
   add_ulps(other.ulp_sum_low);
   for (const WorstElement& element : other.worst) add_worst(element);

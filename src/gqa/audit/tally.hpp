@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gqa/audit/error_map.hpp"
+#include "gqa/audit/null_outputs.hpp"
 #include "gqa/audit/verdict.hpp"
 
 namespace gqa {
@@ -33,7 +34,13 @@ struct WorstElement {
   Bounds reference;
   Bounds absolute_error;
   Bounds ulp_error;
+  /// What it may be off by, certified: the tolerance; of a model the smaller of likely and worst
+  /// case. An upper end of infinity: not known.
+  Bounds allowed{0, std::numeric_limits<double>::infinity()};
   Uncertain within = Uncertain::unknown();
+
+  /// The error over what is allowed, at most; infinite if nothing is.
+  double share() const;
 
   /// Is there an error in ulp? Not if the output or what it should be is NaN or infinite.
   bool is_measured() const { return ulp_error.upper > 0 || within.certainly(); }
@@ -60,9 +67,11 @@ struct AuditTally {
   std::int64_t measured = 0;               ///< elements with an ulp error (finite both sides)
   Bounds max_absolute_error;
   Bounds max_ulp_error;
+  double max_share = 0;  ///< of an element's error over its allowance, at most
+  NullCounts nulls;
   std::int64_t ulp_sum_high = 0;  ///< the sum of ulp errors is high * 2^32 + low units
   std::int64_t ulp_sum_low = 0;
-  std::vector<WorstElement> worst;              ///< falling error, then rising index
+  std::vector<WorstElement> worst;              ///< falling share, then rising index
   std::vector<std::int64_t> head_violations;    ///< [B * Hq]
   std::vector<std::int64_t> row_violations;     ///< [T]
   std::vector<std::int64_t> column_violations;  ///< [dv]
@@ -88,11 +97,10 @@ struct AuditTally {
   static std::int64_t units_of(double ulps) {
     return static_cast<std::int64_t>(std::min(0x1p40, ulps) / ulp_unit + 0.5);
   }
-  /// Would an element within tolerance and this certified error be among the worst?
-  bool may_be_worst(double ulp_error_upper) const {
-    return ulp_error_upper > 0 &&
-           (worst.size() < worst_kept || !worst.back().within.certainly_not()) &&
-           (worst.size() < worst_kept || ulp_error_upper >= worst.back().ulp_error.upper);
+  /// Would an element within tolerance that takes this share of its allowance be among the worst?
+  bool may_be_worst(double share) const {
+    return share > 0 && (worst.size() < worst_kept ||
+                         (!worst.back().within.certainly_not() && share >= worst.back().share()));
   }
   /// Keeps the element if it is among the worst.
   void add_worst(const WorstElement& element);

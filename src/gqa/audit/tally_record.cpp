@@ -26,13 +26,18 @@ auto integer_fields(Tally& t) {
                     &t.not_finite_references,
                     &t.measured,
                     &t.ulp_sum_high,
-                    &t.ulp_sum_low};
+                    &t.ulp_sum_low,
+                    &t.nulls.rows,
+                    &t.nulls.refuted[0],
+                    &t.nulls.refuted[1],
+                    &t.nulls.refuted[2],
+                    &t.nulls.refuted[3]};
 }
 
 template <class Tally>
 auto maximum_fields(Tally& t) {
   return std::array{&t.max_absolute_error.lower, &t.max_absolute_error.upper,
-                    &t.max_ulp_error.lower, &t.max_ulp_error.upper};
+                    &t.max_ulp_error.lower, &t.max_ulp_error.upper, &t.max_share};
 }
 
 template <class Element>
@@ -43,7 +48,9 @@ auto number_fields(Element& e) {
                     &e.absolute_error.lower,
                     &e.absolute_error.upper,
                     &e.ulp_error.lower,
-                    &e.ulp_error.upper};
+                    &e.ulp_error.upper,
+                    &e.allowed.lower,
+                    &e.allowed.upper};
 }
 
 std::string bits_text(double value) {

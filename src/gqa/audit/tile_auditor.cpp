@@ -3,10 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gqa/audit/filter_bias.hpp"
 #include "gqa/audit/vector_decision.hpp"
 #include "gqa/audit/vector_exp.hpp"
 
 namespace gqa {
+namespace {
+
+// Rows of a tile whose null outputs the tile's sums do not refute and that are looked at once more:
+// one refuted row is enough for a verdict.
+constexpr std::int64_t most_unrefuted_asked = 2;
+
+}  // namespace
 
 std::shared_ptr<const RowAuditor> RowAuditors::of(std::int64_t batch, std::int64_t kv_head) {
   const std::lock_guard lock(mutex_);
@@ -31,22 +39,32 @@ struct TileAuditor::Element {
   Interval ulps;
 };
 
+// What is known of an element: whether it is within, and what it may be off by.
+struct TileAuditor::Answer {
+  ElementDecision decision;
+  Interval allowed{0, std::numeric_limits<double>::infinity()};
+};
+
 // What of a row the tile's sums left open.
 struct TileAuditor::OpenRow {
   std::size_t r;
   std::vector<Element> elements;
+  bool nulls = false;  // the row's null outputs are asked, too
 };
 
 // What is at hand while a tile is audited.
 struct TileAuditor::Work {
   const FilterTile& tile;
   AuditTally& tally;
-  std::vector<double> outputs;                  // of the current row, padded for vectors
-  std::vector<double> sure_errors;              // of the current row: surely_within's ulp_errors
-  std::optional<LikelyInterval> likely;         // of the current row
-  std::vector<OpenRow> open_rows;               // waiting for more
-  std::unique_ptr<RoundingRows> rounding_rows;  // made when first needed
-  std::vector<std::int64_t> open_columns;
+  std::vector<double> outputs = {};           // of the current row, padded for vectors
+  std::vector<double> sure_errors = {};       // of the current row: surely_within's ulp_errors
+  std::vector<double> sure_shares = {};       // and its shares
+  std::optional<LikelyInterval> likely = {};  // of the current row
+  std::vector<OpenRow> open_rows = {};        // waiting for more
+  std::unique_ptr<RoundingRows> rounding_rows = {};  // made when first needed
+  std::vector<std::int64_t> open_columns = {};
+  NullRow nulls = {};                // of the current row
+  std::int64_t unrefuted_asked = 0;  // rows whose null outputs were asked a second time
 };
 
 TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& options)
@@ -54,23 +72,23 @@ TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& op
       options_(options),
       model_(std::get_if<ModelTolerance>(&options.tolerance)),
       ulps_(problem.output->format()),
+      largest_(problem.output->format().maximum()),
       rows_(problem, options) {
   if (model_ == nullptr) {
     stated_.emplace(options.tolerance);
     return;
   }
-  const FloatFormat& format = problem.output->format();
   const PrecisionModel& model = *model_->model;
-  likely_.emplace(LikelyContext{model,
-                                problem.dimensions.key_size,
-                                {model.output_roundoff(format), model.output_underflow(format)},
-                                problem.contract.softcap == 0 && !problem.has_bias()});
+  likely_.emplace(LikelyContext{model, problem.dimensions.key_size, options.recorded,
+                                problem.contract.softcap == 0 && !problem.has_bias(),
+                                has_two_biases(problem)});
 }
 
 void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
-  Work work{tile, tally, {}, {}, {}, {}, {}, {}};
+  Work work{.tile = tile, .tally = tally};
   work.outputs.resize(padded(static_cast<std::size_t>(problem_.dimensions.value_size)));
   work.sure_errors.resize(work.outputs.size());
+  work.sure_shares.resize(work.outputs.size());
   for (std::size_t r = 0; r < tile.rows.size(); ++r) {
     const FilterRow& row = tile.rows[r];
     if (row.open || row.visible == 0) {
@@ -108,9 +126,10 @@ void TileAuditor::settle_sure_elements(std::size_t r, Work& work) const {
   if (row.columns > most_columns) {
     std::ranges::fill(work.sure_errors, not_sure);
   } else if (stated_) {
-    sure = surely_within(row, format, stated_->sure_allowance(), work.sure_errors.data());
-  } else if (const auto allowance = work.likely->allowance()) {
-    sure = surely_within(row, format, *allowance, work.sure_errors.data());
+    sure = surely_within(row, format, stated_->sure_allowance(), work.sure_errors.data(),
+                         work.sure_shares.data());
+  } else if (const auto allowance = work.likely->sure_allowance()) {
+    sure = surely_within(row, format, *allowance, work.sure_errors.data(), work.sure_shares.data());
   } else {
     std::ranges::fill(work.sure_errors, not_sure);
   }
@@ -118,12 +137,16 @@ void TileAuditor::settle_sure_elements(std::size_t r, Work& work) const {
   tally.elements += sure.count;
   tally.decided_by_filter += sure.count;
   tally.add_errors(sure.max_absolute_error, sure.max_ulp_error, sure.ulp_units, sure.count);
+  tally.max_share = std::max(tally.max_share, sure.max_share);
   if (tally.error_map.is_kept()) map_sure_elements(r, work);
-  if (!tally.may_be_worst(sure.max_ulp_error.upper)) return;
+  if (!tally.may_be_worst(sure.max_share)) return;
   for (std::int64_t c = 0; c < tile.columns; ++c) {
-    if (!tally.may_be_worst(work.sure_errors[static_cast<std::size_t>(c)])) continue;
+    const auto at = static_cast<std::size_t>(c);
+    if (work.sure_errors[at] == not_sure || !tally.may_be_worst(work.sure_shares[at])) continue;
     const Element e = element(work, r, c);
-    tally.add_worst(worst_element(work, e, in_ulps(e.error, e.ulps), Uncertain::yes()));
+    Answer answer = decide(work, e);
+    answer.decision = {Uncertain::yes(), FailureStrength::none};
+    tally.add_worst(worst_element(work, e, in_ulps(e.error, e.ulps), answer));
   }
 }
 
@@ -142,37 +165,41 @@ inline TileAuditor::Element TileAuditor::element(const Work& work, std::size_t r
 }
 
 // By what the tile knows.
-inline ElementDecision TileAuditor::decide(const Work& work, const Element& e) const {
+inline TileAuditor::Answer TileAuditor::decide(const Work& work, const Element& e) const {
   if (!work.likely) {
-    return {within(e.error, stated_->allowed(e.magnitude, e.ulps)), FailureStrength::proved};
+    const Interval allowed = stated_->allowed(e.magnitude, e.ulps);
+    return {{within(e.error, allowed), FailureStrength::proved}, allowed};
   }
-  const Uncertain likely = work.likely->explains(e.error, e.column, e.radius);
-  if (likely.certainly()) return {likely, FailureStrength::none};
+  const Interval allowed = work.likely->allowance(e.column, e.radius);
+  const Uncertain likely = within(e.error, allowed);
+  if (likely.certainly()) return {{likely, FailureStrength::none}, allowed};
   // What the worst case explains is asked once more; but one proof is enough.
   const bool enough = work.tally.proved_violations > 0 && !model_->accept_worst_case;
-  return {enough ? likely : Uncertain::unknown(), FailureStrength::statistical};
+  return {{enough ? likely : Uncertain::unknown(), FailureStrength::statistical}, allowed};
 }
 
-// By both bounds of the k-th open row, as decide() of verdict.hpp.
-ElementDecision TileAuditor::decide(RoundingRows& rows, std::size_t k, const Element& e) const {
+// The allowance of an element of the k-th open row.
+Interval TileAuditor::allowance(RoundingRows& rows, std::size_t k, std::int64_t column,
+                                double radius) const {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Interval worst = rows.worst(k, column, radius).value_or(Interval{infinity, infinity});
+  if (model_->accept_worst_case) return worst;
+  const Interval likely = rows.likely(k, column, radius);
+  return {std::min(likely.lower, worst.lower), std::min(likely.upper, worst.upper)};
+}
+
+// By both bounds of the k-th open row.
+TileAuditor::Answer TileAuditor::decide(RoundingRows& rows, std::size_t k, const Element& e) const {
   const Uncertain likely = within(e.error, rows.likely(k, e.column, e.radius));
-  if (likely.certainly()) return {likely, FailureStrength::none};
   const auto worst = rows.worst(k, e.column, e.radius);
-  const Uncertain possible = worst ? within(e.error, *worst) : Uncertain::unknown();
-  if (model_->accept_worst_case) {
-    const bool proved = likely.certainly_not() && possible.certainly_not();
-    return {possible.certainly() ? possible : (proved ? likely : Uncertain::unknown()),
-            proved ? FailureStrength::proved : FailureStrength::none};
-  }
-  if (!likely.is_decided()) return {};
-  if (possible.certainly_not()) return {likely, FailureStrength::proved};
   // Where nothing bounds the worst case, nothing is proved.
-  if (possible.certainly() || !worst) return {likely, FailureStrength::statistical};
-  return {};
+  const Uncertain possible = worst ? within(e.error, *worst) : Uncertain::yes();
+  // How strong a failure is, the audit asks of the worst elements alone.
+  return {by_bounds(likely, possible, model_->accept_worst_case),
+          allowance(rows, k, e.column, e.radius)};
 }
 
-inline void TileAuditor::record(const Work& work, const Element& e,
-                                const ElementDecision& decision) const {
+inline void TileAuditor::record(const Work& work, const Element& e, const Answer& answer) const {
   AuditTally& tally = work.tally;
   const FilterRow& row = work.tile.rows[e.r];
   ++tally.elements;
@@ -182,20 +209,22 @@ inline void TileAuditor::record(const Work& work, const Element& e,
   tally.add_errors({e.error.lower, e.error.upper}, ulp_error,
                    std::abs(e.output - e.centre) / e.ulps.upper);
   tally.error_map.add_error(place, row.row, ulp_error.upper);
-  if (decision.within.certainly_not()) {
+  const WorstElement worst = worst_element(work, e, ulp_error, answer);
+  if (answer.decision.within.certainly_not()) {
     tally.add_violation(place, row.row, e.column);
-    if (decision.strength == FailureStrength::proved) ++tally.proved_violations;
-  } else if (!tally.may_be_worst(ulp_error.upper)) {
-    return;
+    if (answer.decision.strength == FailureStrength::proved) ++tally.proved_violations;
+  } else {
+    tally.max_share = std::max(tally.max_share, worst.share());
+    if (!tally.may_be_worst(worst.share())) return;
   }
-  tally.add_worst(worst_element(work, e, ulp_error, decision.within));
+  tally.add_worst(worst);
 }
 
-WorstElement TileAuditor::worst_element(const Work& work, const Element& e, Bounds ulp_error,
-                                        Uncertain within) const {
+WorstElement TileAuditor::worst_element(const Work& work, const Element& e, const Bounds& ulp_error,
+                                        const Answer& answer) const {
   return measured_element(
       {work.tile.batch, work.tile.rows[e.r].head, work.tile.rows[e.r].row, e.column}, e.output,
-      e.centre, e.radius, e.error, ulp_error, within);
+      e.centre, e.radius, e.error, ulp_error, answer.allowed, answer.decision.within);
 }
 
 void TileAuditor::audit_row(std::size_t r, Work& work) {
@@ -206,25 +235,57 @@ void TileAuditor::audit_row(std::size_t r, Work& work) {
   work.open_columns.clear();
   if (likely_) work.likely.emplace(*likely_, tile, r, problem_.sink_of(row.head));
   settle_sure_elements(r, work);
-  std::vector<Element> open;
+  OpenRow open{r, {}};
   for (std::int64_t c = 0; c < problem_.dimensions.value_size; ++c) {
     if (work.sure_errors[static_cast<std::size_t>(c)] != not_sure) continue;
     const Element e = element(work, r, c);
-    if (!std::isfinite(e.output) || e.ulps.upper > 2 * e.ulps.lower) {
-      // So close to zero that an error in ulps would say nothing.
+    if (std::abs(e.output) >= largest_ || !std::isfinite(e.output) ||
+        e.ulps.upper > 2 * e.ulps.lower) {
+      // May stand for what is beyond the largest number; or so close to zero that an error in
+      // ulps would say nothing.
       work.open_columns.push_back(c);
       continue;
     }
-    const ElementDecision decision = decide(work, e);
-    if (decision.within.is_decided()) {
-      record(work, e, decision);
+    const Answer answer = decide(work, e);
+    if (answer.decision.within.is_decided()) {
+      record(work, e, answer);
     } else if (likely_) {
-      open.push_back(e);
+      open.elements.push_back(e);
     } else {
       work.open_columns.push_back(c);
     }
   }
-  if (!open.empty()) work.open_rows.push_back({r, std::move(open)});
+  refute_nulls(r, work);
+  open.nulls = likely_ && work.nulls.counts() && !work.nulls.refutes_zeros() &&
+               work.unrefuted_asked < most_unrefuted_asked;
+  if (open.nulls) {
+    ++work.unrefuted_asked;
+  } else {
+    work.nulls.add_to(work.tally.nulls);
+  }
+  if (open.nulls || !open.elements.empty()) work.open_rows.push_back(std::move(open));
+}
+
+// What a null output would be off by is the magnitude of the reference: where that is largest, it
+// is most easily seen; under a stated tolerance everywhere, if not there.
+void TileAuditor::refute_nulls(std::size_t r, Work& work) {
+  const FilterTile& tile = work.tile;
+  const auto ask = [&](std::int64_t c) {
+    const Element e = element(work, r, c);
+    const Interval allowed =
+        work.likely ? work.likely->allowance(c, e.radius) : stated_->allowed(e.magnitude, e.ulps);
+    const bool is_worst = model_ != nullptr && model_->accept_worst_case;
+    work.nulls.add(e.magnitude.lower,
+                   is_worst ? std::numeric_limits<double>::infinity() : allowed.upper);
+  };
+  work.nulls = {};
+  std::int64_t largest = 0;
+  for (std::int64_t c = 1; c < tile.columns; ++c) {
+    if (std::abs(tile.output(r, c)) > std::abs(tile.output(r, largest))) largest = c;
+  }
+  if (tile.columns > 0) ask(largest);
+  if (work.nulls.is_settled() || work.likely) return;
+  for (std::int64_t c = 0; c < tile.columns && !work.nulls.is_settled(); ++c) ask(c);
 }
 
 // Both bounds of all rows that wait, and enclosures for what they too leave open.
@@ -234,22 +295,49 @@ void TileAuditor::decide_open_rows(Work& work) {
   std::vector<std::size_t> rows;
   for (const OpenRow& open : work.open_rows) rows.push_back(open.r);
   work.rounding_rows->read(work.tile, rows);
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    work.open_columns.clear();
-    for (const Element& e : work.open_rows[k].elements) {
-      const ElementDecision decision = decide(*work.rounding_rows, k, e);
-      if (decision.within.is_decided()) {
-        record(work, e, decision);
-      } else {
-        work.open_columns.push_back(e.column);
-      }
+  refine_open_rows(work);
+  for (std::size_t k = 0; k < rows.size(); ++k) decide_open_row(k, work);
+  work.open_rows.clear();
+}
+
+// The rows in which something is beyond what is known without a second look.
+void TileAuditor::refine_open_rows(Work& work) {
+  RoundingRows& rows = *work.rounding_rows;
+  std::vector<std::size_t> further;
+  for (std::size_t k = 0; k < work.open_rows.size(); ++k) {
+    const OpenRow& open = work.open_rows[k];
+    const bool is_open = std::ranges::any_of(open.elements, [&](const Element& e) {
+      return !decide(rows, k, e).decision.within.is_decided();
+    });
+    if (open.nulls || is_open) further.push_back(k);
+  }
+  rows.refine(further);
+}
+
+void TileAuditor::decide_open_row(std::size_t k, Work& work) {
+  const OpenRow& open = work.open_rows[k];
+  const FilterRow& row = work.tile.rows[open.r];
+  work.open_columns.clear();
+  for (const Element& e : open.elements) {
+    const Answer answer = decide(*work.rounding_rows, k, e);
+    if (answer.decision.within.is_decided()) {
+      record(work, e, answer);
+    } else {
+      work.open_columns.push_back(e.column);
     }
-    if (work.open_columns.empty()) continue;
-    const FilterRow& row = work.tile.rows[rows[k]];
+  }
+  if (!work.open_columns.empty()) {
     rows_.of(work.tile.batch, work.tile.kv_head)
         ->audit_columns(row.head, row.row, work.open_columns, work.tally);
   }
-  work.open_rows.clear();
+  if (!open.nulls) return;
+  NullRow nulls;
+  for (std::int64_t c = 0; c < work.tile.columns; ++c) {
+    const double radius = work.tile.radius(open.r, c);
+    nulls.add(magnitude_interval(work.tile.output(open.r, c), radius).lower,
+              allowance(*work.rounding_rows, k, c, radius).upper);
+  }
+  nulls.add_to(work.tally.nulls);
 }
 
 }  // namespace gqa

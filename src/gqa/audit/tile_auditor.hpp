@@ -49,12 +49,17 @@ class TileAuditor {
   void map_sure_elements(std::size_t r, Work& work) const;
   void settle_sure_elements(std::size_t r, Work& work) const;
   void decide_open_rows(Work& work);
+  void decide_open_row(std::size_t k, Work& work);
+  void refine_open_rows(Work& work);
+  void refute_nulls(std::size_t r, Work& work);
+  Interval allowance(RoundingRows& rows, std::size_t k, std::int64_t column, double radius) const;
   Element element(const Work& work, std::size_t r, std::int64_t column) const;
-  ElementDecision decide(const Work& work, const Element& element) const;
-  ElementDecision decide(RoundingRows& rows, std::size_t k, const Element& element) const;
-  void record(const Work& work, const Element& element, const ElementDecision& decision) const;
-  WorstElement worst_element(const Work& work, const Element& element, Bounds ulp_error,
-                             Uncertain within) const;
+  struct Answer;
+  Answer decide(const Work& work, const Element& element) const;
+  Answer decide(RoundingRows& rows, std::size_t k, const Element& element) const;
+  void record(const Work& work, const Element& element, const Answer& answer) const;
+  WorstElement worst_element(const Work& work, const Element& element, const Bounds& ulp_error,
+                             const Answer& answer) const;
 
   const AttentionProblem& problem_;
   const AuditOptions& options_;
@@ -62,6 +67,7 @@ class TileAuditor {
   std::optional<StatedTolerance> stated_;
   std::optional<LikelyContext> likely_;
   UlpTable ulps_;
+  double largest_;  // of the output's format
   RowAuditors rows_;
 };
 

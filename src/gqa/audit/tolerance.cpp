@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace gqa {
 namespace {
 
@@ -20,6 +22,12 @@ struct Describe {
 };
 
 }  // namespace
+
+std::span<const PrecisionModel* const> ModelTolerance::tighter() const {
+  const auto found = std::ranges::find(tried, model);
+  if (found == tried.end()) return {};
+  return {tried.begin(), found};
+}
 
 std::string model_list(std::span<const PrecisionModel* const> models) {
   std::string text;

@@ -26,13 +26,12 @@ struct UlpTolerance {
 struct ModelTolerance {
   const PrecisionModel* model = nullptr;
   bool accept_worst_case = false;  ///< pass what only the worst case explains
-  /// Where the model was chosen, not named: all that were tried, tight to loose, `model` last.
+  /// Where the model was chosen, not named: all that were tried, tight to loose. `model` is the one
+  /// that explains the output, the last; where none does, the first.
   std::vector<const PrecisionModel*> tried = {};
 
-  /// What was tried before `model`; empty where it was named.
-  std::span<const PrecisionModel* const> tighter() const {
-    return std::span(tried).first(tried.empty() ? 0 : tried.size() - 1);
-  }
+  /// What was tried before `model`; empty where it was named, or none explains the output.
+  std::span<const PrecisionModel* const> tighter() const;
 };
 
 using Tolerance = std::variant<AbsoluteRelativeTolerance, UlpTolerance, ModelTolerance>;

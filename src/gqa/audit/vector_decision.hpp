@@ -30,9 +30,13 @@ struct StatedAllowance {
   double ulps;
 };
 
-/// Surely within the likely bound: error^2 <= per_square * q + per_spread * max(0, q/2 - o^2 b^2)
-/// with q = square_sums[c] less their error, o the largest magnitude of the reference and
-/// b^2 = square_weight. A factor of 1 - 10^-3 within the first two covers all roundings.
+/// Surely within the likely bound:
+///   error <= sqrt(per_square * q + per_spread * max(0, q/2 - O^2 b^2)) + output_roundoff * o
+/// with q = square_sums[c] less their error, o and O the smallest and largest magnitude of the
+/// reference and b^2 = square_weight. A factor of 1 - 10^-3 within the first two and the last covers
+/// all roundings.
+/// And surely within the worst case: error <= worst_per_magnitude * max(o, sqrt(q)) +
+/// worst_per_output * o, since sum w |v| is at least the former.
 struct LikelyAllowance {
   const double* square_sums;
   double squares_relative;
@@ -40,6 +44,9 @@ struct LikelyAllowance {
   double per_square;
   double per_spread;
   double square_weight;
+  double output_roundoff;
+  double worst_per_magnitude;
+  double worst_per_output;
 };
 
 /// The elements of a row that are surely within, in figures.
@@ -47,6 +54,7 @@ struct SureElements {
   std::int64_t count = 0;
   Bounds max_absolute_error;
   Bounds max_ulp_error;
+  double max_share = 0;        ///< of error over allowance, at most
   std::int64_t ulp_units = 0;  ///< sum of AuditTally::units_of(their midpoints)
 };
 
@@ -56,13 +64,14 @@ inline constexpr double not_sure = -1;
 inline constexpr std::size_t most_columns = std::size_t{1} << 15;
 
 /// ulp_errors[c], c < columns: an upper bound of the error in ulps of an element that is surely
-/// within, or not_sure; room for columns rounded up to vector_padding. An element is left to
+/// within, or not_sure; shares[c]: of its error over its allowance. Room for columns rounded up to
+/// vector_padding. An element is left to
 /// others, too, if its ulp is not certain or below 2^-1000, or its error is beyond 2^18 ulp.
 /// Precondition: at most most_columns columns.
 /// The intervals are those of interval_decision.hpp, bit for bit.
 SureElements surely_within(const RowElements& row, const FloatFormat& format,
-                           const StatedAllowance& allowance, double* ulp_errors);
+                           const StatedAllowance& allowance, double* ulp_errors, double* shares);
 SureElements surely_within(const RowElements& row, const FloatFormat& format,
-                           const LikelyAllowance& allowance, double* ulp_errors);
+                           const LikelyAllowance& allowance, double* ulp_errors, double* shares);
 
 }  // namespace gqa

@@ -90,24 +90,26 @@ void SoftcapRow(double* HWY_RESTRICT x, std::size_t n, double cap) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "gqa/audit/vector_dispatch.hpp"
+
 namespace gqa {
 
-HWY_EXPORT(RowMaximum);
-HWY_EXPORT(ExpRow);
-HWY_EXPORT(ExpRowWithSquares);
-HWY_EXPORT(SoftcapRow);
+GQA_VECTOR_EXPORT(RowMaximum);
+GQA_VECTOR_EXPORT(ExpRow);
+GQA_VECTOR_EXPORT(ExpRowWithSquares);
+GQA_VECTOR_EXPORT(SoftcapRow);
 
 double row_maximum(const double* x, std::size_t n) {
-  return HWY_DYNAMIC_DISPATCH(RowMaximum)(x, n);
+  return GQA_VECTOR_DISPATCH(RowMaximum)(x, n);
 }
 
 double exp_row(double* x, std::size_t n, double shift) {
-  return HWY_DYNAMIC_DISPATCH(ExpRow)(x, n, shift);
+  return GQA_VECTOR_DISPATCH(ExpRow)(x, n, shift);
 }
 
 WeightMoments exp_row_with_squares(double* x, float* squares, std::size_t n, double shift,
                                    double reference) {
-  return HWY_DYNAMIC_DISPATCH(ExpRowWithSquares)(x, squares, n, shift, reference);
+  return GQA_VECTOR_DISPATCH(ExpRowWithSquares)(x, squares, n, shift, reference);
 }
 
 double exp_one(double x) {
@@ -117,7 +119,7 @@ double exp_one(double x) {
 }
 
 void softcap_row(double* x, std::size_t n, double cap) {
-  HWY_DYNAMIC_DISPATCH(SoftcapRow)(x, n, cap);
+  GQA_VECTOR_DISPATCH(SoftcapRow)(x, n, cap);
 }
 
 }  // namespace gqa

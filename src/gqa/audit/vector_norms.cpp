@@ -150,44 +150,46 @@ void SquaresAsSingle(float* HWY_RESTRICT squares, const double* HWY_RESTRICT val
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "gqa/audit/vector_dispatch.hpp"
+
 namespace gqa {
 
-HWY_EXPORT(SquareSum);
-HWY_EXPORT(LargestSquareSum);
-HWY_EXPORT(PowersOfRows);
-HWY_EXPORT(FourthPowerSum);
-HWY_EXPORT(ColumnMaxima);
-HWY_EXPORT(RaiseIfFinite);
-HWY_EXPORT(RescaleAndAdd);
-HWY_EXPORT(RescaleAndAddSingle);
-HWY_EXPORT(SquaresAsSingle);
+GQA_VECTOR_EXPORT(SquareSum);
+GQA_VECTOR_EXPORT(LargestSquareSum);
+GQA_VECTOR_EXPORT(PowersOfRows);
+GQA_VECTOR_EXPORT(FourthPowerSum);
+GQA_VECTOR_EXPORT(ColumnMaxima);
+GQA_VECTOR_EXPORT(RaiseIfFinite);
+GQA_VECTOR_EXPORT(RescaleAndAdd);
+GQA_VECTOR_EXPORT(RescaleAndAddSingle);
+GQA_VECTOR_EXPORT(SquaresAsSingle);
 
 double square_sum(const double* row, std::size_t n) {
-  return HWY_DYNAMIC_DISPATCH(SquareSum)(row, n);
+  return GQA_VECTOR_DISPATCH(SquareSum)(row, n);
 }
 double largest_square_sum(const double* data, std::size_t rows, std::size_t n) {
-  return HWY_DYNAMIC_DISPATCH(LargestSquareSum)(data, rows, n);
+  return GQA_VECTOR_DISPATCH(LargestSquareSum)(data, rows, n);
 }
 KeyPowers powers_of_rows(const double* data, std::size_t rows, std::size_t n) {
-  return HWY_DYNAMIC_DISPATCH(PowersOfRows)(data, rows, n);
+  return GQA_VECTOR_DISPATCH(PowersOfRows)(data, rows, n);
 }
 double fourth_power_sum(const double* row, std::size_t n) {
-  return HWY_DYNAMIC_DISPATCH(FourthPowerSum)(row, n);
+  return GQA_VECTOR_DISPATCH(FourthPowerSum)(row, n);
 }
 void column_maxima(double* maxima, const double* data, std::size_t rows, std::size_t n) {
-  HWY_DYNAMIC_DISPATCH(ColumnMaxima)(maxima, data, rows, n);
+  GQA_VECTOR_DISPATCH(ColumnMaxima)(maxima, data, rows, n);
 }
 bool raise_if_finite(double* maxima, const double* more, std::size_t n) {
-  return HWY_DYNAMIC_DISPATCH(RaiseIfFinite)(maxima, more, n);
+  return GQA_VECTOR_DISPATCH(RaiseIfFinite)(maxima, more, n);
 }
 void rescale_and_add(double* sums, const double* more, double factor, std::size_t n) {
-  HWY_DYNAMIC_DISPATCH(RescaleAndAdd)(sums, more, factor, n);
+  GQA_VECTOR_DISPATCH(RescaleAndAdd)(sums, more, factor, n);
 }
 void rescale_and_add(double* sums, const float* more, double scale, double factor, std::size_t n) {
-  HWY_DYNAMIC_DISPATCH(RescaleAndAddSingle)(sums, more, scale, factor, n);
+  GQA_VECTOR_DISPATCH(RescaleAndAddSingle)(sums, more, scale, factor, n);
 }
 void squares_as_single(float* squares, const double* values, double scale, std::size_t n) {
-  HWY_DYNAMIC_DISPATCH(SquaresAsSingle)(squares, values, scale, n);
+  GQA_VECTOR_DISPATCH(SquaresAsSingle)(squares, values, scale, n);
 }
 
 }  // namespace gqa

@@ -1,6 +1,7 @@
 #include "gqa/audit/verdict.hpp"
 
 #include <cmath>
+#include <optional>
 
 namespace gqa {
 namespace {
@@ -20,6 +21,25 @@ Uncertain rounds_to_infinity(double output, const FloatFormat& format, const Bal
 
 ElementDecision proved_unless(Uncertain within) {
   return {within, within.certainly_not() ? FailureStrength::proved : FailureStrength::none};
+}
+
+// The largest finite number, or what a conversion makes of a number beyond it: infinity, or NaN in
+// a format that has none.
+bool is_overflow(double output, const FloatFormat& format) {
+  if (std::isnan(output)) return !format.has_infinity;
+  return std::abs(output) >= format.maximum();
+}
+
+// Of a number that rounds beyond the largest finite one, saturating conversions make that, others
+// infinity or NaN; both are in use. `allowed`: how far the number may have been from `reference`.
+Uncertain may_overflow(double output, const FloatFormat& format, const Ball& reference,
+                       const Ball& allowed) {
+  if (!std::isnan(output) &&
+      less(std::signbit(output) ? reference : -reference, Ball(0)).certainly_not()) {
+    return Uncertain::no();  // the other sign
+  }
+  const double half_ulp = std::ldexp(1.0, format.maximum_exponent - format.precision);
+  return less_equal(Ball(format.maximum()) + Ball(half_ulp), abs(reference) + allowed);
 }
 
 struct Decide {
@@ -42,22 +62,62 @@ struct Decide {
     return proved_unless(small == large ? small : Uncertain::unknown());
   }
 
+  // Within what is likely and possible; a worst case that is not finite excludes nothing.
   ElementDecision operator()(const ModelTolerance& t) const {
     if (bounds == nullptr) return {};
     const Ball error = absolute_error(output, reference);
-    const Uncertain likely = less_equal(error, bounds->likely);
-    if (likely.certainly()) return {Uncertain::yes(), FailureStrength::none};
-    const Uncertain possible = less_equal(error, bounds->worst);
-    if (likely.certainly_not() && possible.certainly_not()) {
-      return {Uncertain::no(), FailureStrength::proved};
-    }
-    if (t.accept_worst_case) return {likely | possible, FailureStrength::none};
-    if (likely.certainly_not()) return {Uncertain::no(), FailureStrength::statistical};
-    return {};
+    return by_bounds(
+        less_equal(error, bounds->likely),
+        bounds->worst.is_finite() ? less_equal(error, bounds->worst) : Uncertain::yes(),
+        t.accept_worst_case);
   }
 };
 
+// What is not a finite number, or may stand for what is beyond the largest one.
+std::optional<ElementDecision> decide_overflow(double output, const FloatFormat& format,
+                                               const Ball& reference, const Tolerance& tolerance,
+                                               const RoundingBounds* bounds) {
+  const auto* model = std::get_if<ModelTolerance>(&tolerance);
+  if (!is_overflow(output, format)) {
+    if (std::isnan(output)) return proved_unless(Uncertain::no());
+    return std::nullopt;
+  }
+  if (model != nullptr && bounds != nullptr) {
+    const Uncertain likely = may_overflow(output, format, reference, bounds->allowance());
+    const Uncertain possible =
+        bounds->worst.is_finite() ? may_overflow(output, format, reference, bounds->worst) : likely;
+    const ElementDecision decision = by_bounds(likely, possible, model->accept_worst_case);
+    // The largest finite number may also be meant as such.
+    if (std::isfinite(output) && !decision.within.certainly()) return std::nullopt;
+    return decision;
+  }
+  if (std::isfinite(output)) return std::nullopt;
+  if (std::isnan(output)) return proved_unless(may_overflow(output, format, reference, Ball(0)));
+  return proved_unless(rounds_to_infinity(output, format, reference));
+}
+
 }  // namespace
+
+ElementDecision by_bounds(Uncertain likely, Uncertain possible, bool accept_worst_case) {
+  if (possible.certainly_not()) return {Uncertain::no(), FailureStrength::proved};
+  if (accept_worst_case) return {possible, FailureStrength::none};
+  if (likely.certainly_not()) return {Uncertain::no(), FailureStrength::statistical};
+  return {likely & possible, FailureStrength::none};
+}
+
+Ball allowance_of(const FloatFormat& format, const Ball& reference, const Tolerance& tolerance,
+                  const RoundingBounds* bounds) {
+  if (const auto* model = std::get_if<ModelTolerance>(&tolerance)) {
+    if (bounds == nullptr) return Ball(1) / Ball(0);
+    return model->accept_worst_case ? bounds->worst : bounds->allowance();
+  }
+  if (const auto* stated = std::get_if<AbsoluteRelativeTolerance>(&tolerance)) {
+    return Ball(stated->absolute) + Ball(stated->relative) * abs(reference);
+  }
+  const UlpExponents exponents = ulp_exponents(format, reference);
+  return Ball(std::get<UlpTolerance>(tolerance).ulps) *
+         Ball::hull(ulp_ball(exponents.smallest), ulp_ball(exponents.largest));
+}
 
 Ball absolute_error(double output, const Ball& reference) {
   return abs(Ball(output) - reference);
@@ -74,8 +134,9 @@ Ball ulp_error(double output, const FloatFormat& format, const Ball& reference) 
 ElementDecision decide(double output, const FloatFormat& format, const Ball& reference,
                        const Tolerance& tolerance, const RoundingBounds* bounds) {
   if (!reference.is_finite()) return {};
-  if (std::isnan(output)) return {Uncertain::no(), FailureStrength::proved};
-  if (std::isinf(output)) return proved_unless(rounds_to_infinity(output, format, reference));
+  if (const auto overflow = decide_overflow(output, format, reference, tolerance, bounds)) {
+    return *overflow;
+  }
   return std::visit(Decide{output, format, reference, bounds}, tolerance);
 }
 

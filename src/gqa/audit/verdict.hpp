@@ -20,11 +20,18 @@ struct ElementDecision {
   FailureStrength strength = FailureStrength::none;
 };
 
+/// The answer of a model: within is what is likely and possible; beyond what is possible is proved.
+/// `accept_worst_case`: what is possible is enough.
+ElementDecision by_bounds(Uncertain likely, Uncertain possible, bool accept_worst_case);
+
 /// Is the output within the tolerance of the reference?
 ///
-/// `output` is the exact value of the element's bits in `format`; NaN is never within, an
-/// infinity only if the reference certainly rounds to it. `reference` encloses the exact
-/// value. `bounds` are used by a ModelTolerance and otherwise null.
+/// `output` is the exact value of the element's bits in `format`. Under a stated tolerance an
+/// infinity (NaN, in a format without infinities) is within only if the reference certainly rounds
+/// to it; under a model also if it may have been rounded so far, and the largest finite number then
+/// stands for what is beyond it, since saturating conversions are in use as well. Any other NaN is
+/// never within. `reference` encloses the exact value. `bounds` are used by a ModelTolerance and
+/// otherwise null.
 ///
 /// Result: a decided answer holds for every number in the reference's ball.
 ElementDecision decide(double output, const FloatFormat& format, const Ball& reference,
@@ -34,6 +41,11 @@ ElementDecision decide(double output, const FloatFormat& format, const Ball& ref
 /// stated tolerance. Ties count as within (<=).
 ElementDecision decide_exactly(double output, const FloatFormat& format, const Rational& reference,
                                const Tolerance& tolerance, const RoundingBounds* bounds);
+
+/// What an element with that reference may be off by: the tolerance, or of a model the smaller of
+/// both bounds (the worst case, where that is accepted). Not finite if nothing bounds it.
+Ball allowance_of(const FloatFormat& format, const Ball& reference, const Tolerance& tolerance,
+                  const RoundingBounds* bounds);
 
 /// Enclosure of |output - reference|. Precondition: output is finite.
 Ball absolute_error(double output, const Ball& reference);

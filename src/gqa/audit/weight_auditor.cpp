@@ -1,6 +1,7 @@
 // ScoreAuditor's other half: the weights and the logarithm of their denominator.
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "gqa/audit/algebraic_score.hpp"
@@ -12,7 +13,7 @@ namespace gqa {
 // One row at one precision; a model's bounds are made once for all its weights.
 struct ScoreAuditor::WeightRow {
   EnclosureReader::Row result;
-  std::optional<WeightBound> bound;
+  std::unique_ptr<WeightBound> bound;
 };
 
 void ScoreAuditor::audit_weights(std::int64_t head, std::int64_t row, AuditTally& tally) const {
@@ -21,6 +22,7 @@ void ScoreAuditor::audit_weights(std::int64_t head, std::int64_t row, AuditTally
   if (!reader_.is_finite(head, row, visible)) return leave_open(head, row, tally);
   const PrecisionScope precision(options_.first_precision);
   const WeightRow first = weight_row(head, row, visible);
+  NullRow nulls;
   std::size_t k = 0;
   for (std::int64_t key = 0; key < problem_.dimensions.keys; ++key) {
     AuditedElement found = element(head, row, key);
@@ -39,8 +41,9 @@ void ScoreAuditor::audit_weights(std::int64_t head, std::int64_t row, AuditTally
              options_);
       ++k;
     }
-    add(tally, found);
+    add(tally, found, nulls);
   }
+  nulls.add_to(tally.nulls);
 }
 
 void ScoreAuditor::audit_empty_weights(std::int64_t head, std::int64_t row,
@@ -52,7 +55,9 @@ void ScoreAuditor::audit_empty_weights(std::int64_t head, std::int64_t row,
   }
   const std::int64_t keys = problem_.dimensions.keys;
   RoundingBounds bounds;
-  if (model() != nullptr) bounds = WeightBound(*model(), equal_score_rounding(keys)).weight(0);
+  if (model() != nullptr)
+    bounds = WeightBound(*model(), equal_score_rounding(keys), options_.recorded).weight(0);
+  NullRow nulls;
   for (std::int64_t key = 0; key < keys; ++key) {
     AuditedElement found = element(head, row, key);
     if (policy == EmptyRow::mean) {
@@ -60,8 +65,9 @@ void ScoreAuditor::audit_empty_weights(std::int64_t head, std::int64_t row,
     } else {
       accept_anything(found);
     }
-    add(tally, found);
+    add(tally, found, nulls);
   }
+  nulls.add_to(tally.nulls);
 }
 
 ScoreAuditor::WeightRow ScoreAuditor::weight_row(std::int64_t head, std::int64_t row,
@@ -69,7 +75,8 @@ ScoreAuditor::WeightRow ScoreAuditor::weight_row(std::int64_t head, std::int64_t
   WeightRow result;
   result.result = reader_.row(head, row, visible);
   if (model() != nullptr) {
-    result.bound.emplace(*model(), reader_.rounding(head, row, visible, result.result));
+    result.bound = std::make_unique<WeightBound>(
+        *model(), reader_.rounding(*model(), head, row, visible, result.result), options_.recorded);
   }
   return result;
 }
@@ -118,12 +125,14 @@ void ScoreAuditor::audit_empty_lse(std::int64_t head, std::int64_t row, AuditTal
   RoundingBounds bounds;
   if (model() != nullptr) {
     // As the maximum it may pass through base 2, is added to ln 1, and is rounded.
-    bounds.likely = Ball(3 * model()->exponential + model()->output) * abs(Ball(sink));
+    bounds.likely = Ball(3 * model()->exponential + options_.recorded.roundoff) * abs(Ball(sink));
     bounds.worst = Ball(2) * bounds.likely;
   }
   AuditedElement found = element(head, row, 0);
   settle_exactly(found, Rational(sink), options_, bounds);
-  add(tally, found);
+  NullRow nulls;
+  add(tally, found, nulls);
+  nulls.add_to(tally.nulls);
 }
 
 Enclosed ScoreAuditor::enclose_lse(std::int64_t head, std::int64_t row,
@@ -158,7 +167,9 @@ void ScoreAuditor::audit_lse(std::int64_t head, std::int64_t row, AuditTally& ta
          {[&] { return enclose_lse(head, row, visible); },
           [&] { return rational_lse(head, row, visible); }},
          options_);
-  add(tally, found);
+  NullRow nulls;
+  add(tally, found, nulls);
+  nulls.add_to(tally.nulls);
 }
 
 }  // namespace gqa

@@ -1,9 +1,9 @@
-// The worst case of THEORY 3: how far no rounding of a model moves an element.
+// The worst case: how far no rounding of a model moves an element.
 #pragma once
 
 #include <cstdint>
 
-#include "gqa/audit/likely_bound.hpp"
+#include "gqa/audit/rounding_units.hpp"
 #include "gqa/num/ball.hpp"
 
 namespace gqa {
@@ -17,8 +17,12 @@ struct ScoreMagnitudes {
   Ball key_norm2;             ///< |k_j|_2
   Ball raw;                   ///< |scale q.k_j|
   Ball score;                 ///< |s_j|
+  Ball softcap;               ///< c; 0: none
+  Ball bias;                  ///< |mask_j| + |slope distance_j| where both are added, else 0
 };
 Ball largest_score_error(const PrecisionModel& model, const ScoreMagnitudes& magnitudes);
+/// The part of it that is underflow's.
+Ball score_underflow(const PrecisionModel& model, const ScoreMagnitudes& magnitudes);
 
 /// The extremes of one row over its visible keys and the sink. The bound rises with each.
 struct RowExtremes {
@@ -29,6 +33,9 @@ struct RowExtremes {
   Ball magnitude;    ///< largest |s_j|
 };
 
+/// E, the worst error of an exponent as exp takes it, largest over the keys.
+Ball largest_exponent_error(const PrecisionModel& model, const RowExtremes& row);
+
 /// What the bound needs of one column.
 struct ColumnMagnitudes {
   Ball output;   ///< |o_c|
@@ -36,7 +43,9 @@ struct ColumnMagnitudes {
   Ball largest;  ///< largest |v_jc|
 };
 
-/// RoundingBounds::worst of the elements of one row.
+/// RoundingBounds::worst of the elements of one row: no rounding of that model, in any order of
+/// summation, with any number of online-softmax tiles and with parts of the history merged by their
+/// log-sum-exp, moves an element further, as long as nothing overflows.
 class WorstBound {
  public:
   WorstBound(const PrecisionModel& model, const RowExtremes& row);

@@ -37,9 +37,8 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
     entry.tolerance = options.tolerance = *asked.tolerance;
     entry.outputs = audit_outputs(problem, tensors, options);
   } else {
-    ModelChoice choice = audit_with_candidates(problem, tensors, options, asked.accept_worst_case);
-    entry.tolerance = std::move(choice.tolerance);
-    entry.outputs = std::move(choice.outputs);
+    entry.outputs = audit_with_candidates(problem, tensors, options, asked.accept_worst_case);
+    entry.tolerance = entry.outputs.front().tolerance;
   }
   entry.result = entry.outputs.front().result;
   entry.verdict = worst_verdict(entry.outputs);

@@ -97,9 +97,10 @@ class LikelyEstimate {
                 (ua * ua + ul * ul) * (n / 9 + 1) * output * output;
     const double common =
         (model_.score + model_.exponential) * std::sqrt(std::abs(score_variance_) * value_variance);
-    const double stored = model_.output_roundoff(format_) * std::abs(output);
-    return search_factor * (model_.lambda * std::sqrt(variance) + common + stored +
-                            model_.output_underflow(format_));
+    const FormatRounding recorded = model_.output_rounding(format_);
+    const double stored = recorded.roundoff * std::abs(output);
+    return search_factor *
+           (model_.lambda * std::sqrt(variance) + common + stored + recorded.underflow);
   }
 
   const Behaviour& behaviour_;
@@ -139,18 +140,19 @@ std::vector<double> estimated_allowance(const Behaviour& behaviour, const RowPla
 }
 
 RowRounding rounding_of(const Behaviour& behaviour, const RowPlace& place,
-                        const EvaluatedRow<Ball>& row, const FloatFormat& format) {
+                        const EvaluatedRow<Ball>& row) {
   RowRounding rounding;
   rounding.key_size = behaviour.key_size();
   rounding.visible = static_cast<std::int64_t>(row.visible.size());
   rounding.scale = behaviour.scale;
-  rounding.output_format = &format;
+  rounding.softcap = Ball(behaviour.contract.softcap);
   rounding.plain = behaviour.contract.softcap == 0 && !behaviour.bias && !behaviour.slopes &&
                    behaviour.mask_use == MaskUse::hide;
   std::vector<Ball> vector;
   for (std::int64_t d = 0; d < behaviour.key_size(); ++d) {
     vector.emplace_back(behaviour.query.at(place.batch, place.head, place.row, d));
   }
+  rounding.query = vector;
   rounding.query_norm2 = norm2(vector);
   rounding.query_norm4_squared = norm4_squared(vector);
   const std::int64_t kv_head = behaviour.key_head[static_cast<std::size_t>(place.head)];
@@ -160,6 +162,7 @@ RowRounding rounding_of(const Behaviour& behaviour, const RowPlace& place,
       vector.emplace_back(behaviour.key_at(place.batch, kv_head, static_cast<std::int64_t>(j), d));
     }
     if (!std::ranges::all_of(vector, &Ball::is_finite)) std::ranges::fill(vector, Ball(0));
+    rounding.keys.insert(rounding.keys.end(), vector.begin(), vector.end());
     rounding.key_norm2.push_back(norm2(vector));
     rounding.key_norm4_squared.push_back(norm4_squared(vector));
   }

@@ -27,6 +27,6 @@ std::vector<double> estimated_allowance(const Behaviour& behaviour, const RowPla
 
 /// What RoundingBound needs to know of a row.
 RowRounding rounding_of(const Behaviour& behaviour, const RowPlace& place,
-                        const EvaluatedRow<Ball>& row, const FloatFormat& format);
+                        const EvaluatedRow<Ball>& row);
 
 }  // namespace gqa

@@ -58,10 +58,12 @@ Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour,
   const PrecisionScope precision(128);
   const EvaluatedRow<Ball> row = evaluate_row<Ball>(behaviour, place.batch, place.head, place.row);
   if (row.anything) return Uncertain::yes();
-  const RowRounding rounding = rounding_of(behaviour, place, row, *problem.format);
+  const RowRounding rounding = rounding_of(behaviour, place, row);
   const auto* model = std::get_if<ModelTolerance>(&problem.tolerance);
   std::optional<RoundingBound> bound;
-  if (model != nullptr && !row.visible.empty()) bound.emplace(*model->model, rounding);
+  if (model != nullptr && !row.visible.empty()) {
+    bound.emplace(*model->model, rounding, model->model->output_rounding(*problem.format));
+  }
   const std::int64_t value_head = behaviour.value_head[static_cast<std::size_t>(place.head)];
   Uncertain all = Uncertain::yes();
   for (std::size_t c = 0; c < row.output.size(); ++c) {

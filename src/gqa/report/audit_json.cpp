@@ -6,6 +6,7 @@
 #include "gqa/report/audit_report.hpp"
 #include "gqa/report/diagnosis_report.hpp"
 #include "gqa/report/number_json.hpp"
+#include "gqa/report/verdict_words.hpp"
 #include "gqa/version.hpp"
 
 namespace gqa {
@@ -17,7 +18,7 @@ ordered_json bounds_json(const Bounds& bounds) {
   return {{"lower", number_json(bounds.lower)}, {"upper", number_json(bounds.upper)}};
 }
 
-// Certified ends as text with all their digits, as PRODUCT asks.
+// Certified ends as text with all their digits, as text.
 ordered_json reference_json(const Bounds& bounds) {
   return {{"lower", fmt::format("{:.17g}", bounds.lower)},
           {"upper", fmt::format("{:.17g}", bounds.upper)}};
@@ -60,9 +61,29 @@ ordered_json worst_json(const WorstElement& worst) {
   return {{"index", worst.index},
           {"output", fmt::format("{:.17g}", worst.output)},
           {"reference", reference_json(worst.reference)},
+          {"off_by", number_json(worst.is_measured() ? worst.absolute_error.upper
+                                                     : std::numeric_limits<double>::quiet_NaN())},
+          {"allowed", number_json(worst.allowed.upper)},
           {"ulp", number_json(worst.is_measured() ? worst.ulp_error.upper
                                                   : std::numeric_limits<double>::quiet_NaN())},
           {"within", worst.within.certainly()}};
+}
+
+ordered_json nulls_json(const NullCounts& nulls) {
+  ordered_json refuted;
+  for (const NullOutput null : null_outputs) refuted[word(null)] = nulls.refuted_in(null);
+  return {{"rows", nulls.rows}, {"refuted", refuted}};
+}
+
+// What was shown of an output, and which model of all decides it.
+void add_meaning(ordered_json& json, const OutputAudit& output) {
+  const AuditTally& tally = output.result.tally;
+  json["largest_share"] = number_json(tally.max_share);
+  json["null_outputs"] = nulls_json(tally.nulls);
+  json["shows_nothing"] = output.result.shows_nothing;
+  if (output.explained_by != nullptr) json["explained_by"] = output.explained_by->name;
+  const std::string reason = nothing_shown_text(output);
+  if (!reason.empty()) json["reason"] = reason;
 }
 
 // `output` has its figures in the case itself; of the others the worst are told here.
@@ -71,7 +92,9 @@ ordered_json output_json(const OutputAudit& output) {
   ordered_json json = {{"name", output.name},
                        {"verdict", name(output.result.verdict)},
                        {"elements", tally.elements},
-                       {"violations", tally.violations}};
+                       {"violations", tally.violations},
+                       {"tolerance", std::visit(ToleranceJson{}, output.tolerance)}};
+  add_meaning(json, output);
   if (output.name == "output") return json;
   json["undecided"] = tally.undecided;
   json["strength"] = strength_name(output.result.strength);

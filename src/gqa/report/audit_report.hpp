@@ -19,6 +19,9 @@ bool is_sampled(std::string_view output);
 /// Is it grad_query, grad_key or grad_value? Of those every row is audited.
 bool is_gradient(std::string_view output);
 
+/// The output whose figures are the case's own. Precondition: entry.result.
+OutputAudit first_output(const AuditCase& entry);
+
 struct AuditSummary {
   std::int64_t pass = 0;
   std::int64_t fail = 0;

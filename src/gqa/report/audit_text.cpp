@@ -5,11 +5,12 @@
 
 #include "gqa/report/audit_report.hpp"
 #include "gqa/report/diagnosis_report.hpp"
+#include "gqa/report/verdict_words.hpp"
 
 namespace gqa {
 namespace {
 
-// 0.496, 12.3, 1.2e+06: three figures, the certified upper end.
+// 0.496, 12.3, 1.2e+06: three figures.
 std::string figure(double value) {
   return fmt::format("{:.3g}", value);
 }
@@ -34,37 +35,46 @@ std::string decided(const AuditTally& tally) {
   return text;
 }
 
-// What the element should be, and how far it is from that if both are numbers.
-std::string expectation(const WorstElement& worst) {
-  const Bounds& reference = worst.reference;
-  if (std::isnan(reference.lower)) return "the contract demands NaN";
-  if (std::isinf(reference.lower) && reference.lower == reference.upper) {
-    return fmt::format("the contract demands {}", reference.lower);
-  }
-  const std::string range =
-      fmt::format("the exact value lies in [{:.9g}, {:.9g}]", reference.lower, reference.upper);
-  // From NaN or infinity there is no distance.
-  if (!worst.is_measured()) return range;
-  return fmt::format("{}: {} ulp", range, figure(worst.ulp_error.upper));
-}
-
-std::string worst_line(const WorstElement& worst) {
-  return fmt::format("    [{}, {}, {}, {}] is {:.9g}; {}\n", worst.index[0], worst.index[1],
-                     worst.index[2], worst.index[3], worst.output, expectation(worst));
-}
-
-std::string violations_text(const AuditResult& result) {
-  const AuditTally& tally = result.tally;
+std::string violations_text(const OutputAudit& output) {
+  const AuditTally& tally = output.result.tally;
   if (tally.violations == 0) return "";
-  std::string text = fmt::format(
-      "    {} violations, {}: {}\n", tally.violations,
-      result.strength == FailureStrength::proved ? "proved" : "beyond what rounding makes likely",
-      result.where);
+  std::string text =
+      fmt::format("    {}, {}: {}\n", counted_words(tally.violations, "violation"),
+                  strength_text(output.result.strength, output.tolerance), output.result.where);
   for (std::size_t i = 0; i < std::min<std::size_t>(3, tally.worst.size()); ++i) {
     // Violations come first; what is within the tolerance, or open, is none.
-    if (tally.worst[i].within.certainly_not()) text += worst_line(tally.worst[i]);
+    if (!tally.worst[i].within.certainly_not()) continue;
+    text += fmt::format("    {}\n", element_text(output.name, tally.worst[i]));
   }
   return text;
+}
+
+std::string line(const std::string& text) {
+  return text.empty() ? "" : fmt::format("    {}\n", text);
+}
+
+// What an output has shown, or why it shows nothing, and what else could explain it.
+std::string meaning_text(const OutputAudit& output) {
+  std::string text = line(nothing_shown_text(output));
+  if (text.empty() && output.result.verdict == Verdict::pass) {
+    text = line(shown_text(output.result.tally));
+  }
+  return text + line(undeclared_text(output));
+}
+
+// Which model explains an output, where none was named and the tightest did not: a finding.
+std::string model_line(const OutputAudit& output) {
+  const auto* model = std::get_if<ModelTolerance>(&output.tolerance);
+  if (model == nullptr || model->tried.size() < 2) return "";
+  if (output.result.verdict != Verdict::pass) {
+    return fmt::format("    no precision model for these types explains {}: tried {}\n",
+                       output.name, model_list(model->tried));
+  }
+  return fmt::format(
+      "    finding: the rounding of {0} explains {2}, that of {1} does not\n"
+      "        this does not fail: no model was named, and a kernel that computes in {0} is right\n"
+      "        if yours computes in {1}, name that model: then it alone decides\n",
+      model->model->name, model_list(model->tighter()), output.name);
 }
 
 // An output beside `output`: one line, and what is wrong with it.
@@ -72,23 +82,7 @@ std::string output_text(const OutputAudit& output) {
   const AuditTally& tally = output.result.tally;
   return fmt::format("    {}: {}, {} elements ({})\n", output.name, name(output.result.verdict),
                      tally.elements, decided(tally)) +
-         violations_text(output.result);
-}
-
-// Which model explains the output, where none was named and the tightest did not: a finding.
-std::string model_line(const AuditCase& entry) {
-  const auto* model = std::get_if<ModelTolerance>(&entry.tolerance);
-  if (model == nullptr || model->tighter().empty()) return "";
-  if (entry.verdict != Verdict::pass) {
-    return fmt::format("    no precision model for these types explains the output: tried {}\n",
-                       model_list(model->tried));
-  }
-  const std::string tighter = model_list(model->tighter());
-  return fmt::format(
-      "    finding: the rounding of {0} explains the output, that of {1} does not\n"
-      "        this does not fail: no model was named, and a kernel that computes in {0} is right\n"
-      "        if yours computes in {1}, name that model: then it alone decides\n",
-      model->model->name, tighter);
+         model_line(output) + violations_text(output) + meaning_text(output);
 }
 
 // A pass on a sample says nothing of the rows beside it.
@@ -98,6 +92,15 @@ std::string sample_line(const AuditCase& entry) {
                      describe(*entry.sample));
 }
 
+// The share of the allowance first; the others are certified to be the largest of any element each.
+std::string largest_error_line(const AuditTally& tally) {
+  std::string share = tally.violations > 0 ? "" : share_text(tally);
+  if (!share.empty()) share += "; ";
+  return fmt::format("    largest errors: {}{} ulp, {} absolute; mean {} ulp\n", share,
+                     rounded_up(tally.max_ulp_error.upper),
+                     rounded_up(tally.max_absolute_error.upper), figure(tally.mean_ulp()));
+}
+
 // The first output, if it is not the usual one.
 std::string first_name(const AuditCase& entry) {
   const bool usual = entry.outputs.empty() || entry.outputs.front().name == "output";
@@ -105,6 +108,12 @@ std::string first_name(const AuditCase& entry) {
 }
 
 }  // namespace
+
+OutputAudit first_output(const AuditCase& entry) {
+  const bool is_known = !entry.outputs.empty();
+  return {is_known ? entry.outputs.front().name : "output", *entry.result, entry.tolerance,
+          is_known ? entry.outputs.front().explained_by : nullptr};
+}
 
 std::string case_text(const AuditCase& entry) {
   if (!entry.result) {
@@ -118,16 +127,16 @@ std::string case_text(const AuditCase& entry) {
                   describe(entry.contract, entry.dimensions.key_size), describe(entry.operands));
   text += fmt::format("    {}{} elements ({}) against {}\n", first_name(entry), tally.elements,
                       decided(tally), describe(entry.tolerance));
-  text += fmt::format("    largest certified error {} ulp ({} absolute), mean {} ulp\n",
-                      figure(tally.max_ulp_error.upper), figure(tally.max_absolute_error.upper),
-                      figure(tally.mean_ulp()));
+  const OutputAudit first = first_output(entry);
+  text += largest_error_line(tally);
   text += sample_line(entry);
-  text += model_line(entry);
+  text += model_line(first);
   if (tally.not_finite_references > 0) {
     text += fmt::format("    {} elements read NaN or infinity: the contract gives no number\n",
                         tally.not_finite_references);
   }
-  text += violations_text(*entry.result);
+  text += violations_text(first);
+  text += meaning_text(first);
   for (std::size_t i = 1; i < entry.outputs.size(); ++i) text += output_text(entry.outputs[i]);
   if (entry.diagnosis) text += diagnosis_text(*entry.diagnosis, "    ");
   return text;

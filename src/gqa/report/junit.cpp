@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "gqa/report/diagnosis_report.hpp"
+#include "gqa/report/verdict_words.hpp"
 #include "gqa/version.hpp"
 
 namespace gqa {
@@ -16,12 +17,10 @@ struct TestCase {
   std::string details;
 };
 
-std::string worst_lines(const AuditTally& tally) {
+std::string worst_lines(const OutputAudit& output) {
   std::string text;
-  for (const WorstElement& worst : tally.worst) {
-    text += fmt::format("[{}, {}, {}, {}] is {:.9g}; the exact value lies in [{:.9g}, {:.9g}]\n",
-                        worst.index[0], worst.index[1], worst.index[2], worst.index[3],
-                        worst.output, worst.reference.lower, worst.reference.upper);
+  for (const WorstElement& worst : output.result.tally.worst) {
+    text += element_text(output.name, worst) + "\n";
   }
   return text;
 }
@@ -41,13 +40,15 @@ TestCase test_case(const AuditCase& entry, const OutputAudit& output) {
     result.name += fmt::format(" ({})", describe(*entry.sample));
   }
   if (output.result.verdict == Verdict::pass) return result;
-  result.details = worst_lines(tally);
+  result.details = worst_lines(output);
   if (output.result.verdict == Verdict::fail) {
     result.outcome = "failure";
-    result.message = fmt::format(
-        "{} of {} elements violate {}{}: {}", tally.violations, tally.elements,
-        describe(entry.tolerance),
-        output.result.strength == FailureStrength::proved ? ", proved" : "", output.result.where);
+    result.message =
+        fmt::format("{} of {} elements violate {}, {}: {}", tally.violations, tally.elements,
+                    describe(output.tolerance),
+                    strength_text(output.result.strength, output.tolerance), output.result.where);
+    const std::string undeclared = undeclared_text(output);
+    if (!undeclared.empty()) result.message += "; " + undeclared;
     if (entry.diagnosis && is_diagnosed(entry, output.name)) {
       for (const Explanation& explanation : entry.diagnosis->explanations) {
         result.message += fmt::format("; {}", explanation.describe());
@@ -56,8 +57,10 @@ TestCase test_case(const AuditCase& entry, const OutputAudit& output) {
     }
   } else {
     result.outcome = "error";
-    result.message = fmt::format("{}: {} of {} elements are open", name(output.result.verdict),
-                                 tally.undecided, tally.elements);
+    result.message = output.result.shows_nothing ? nothing_shown_text(output)
+                                                 : fmt::format("{}: {} of {} elements are open",
+                                                               name(output.result.verdict),
+                                                               tally.undecided, tally.elements);
   }
   return result;
 }

@@ -10,13 +10,10 @@
 #include "gqa/report/html/pictures.hpp"
 #include "gqa/report/html/sections.hpp"
 #include "gqa/report/html/table.hpp"
+#include "gqa/report/verdict_words.hpp"
 
 namespace gqa::html {
 namespace {
-
-std::string strength_text(FailureStrength strength) {
-  return strength == FailureStrength::proved ? "proved" : "beyond what rounding makes likely";
-}
 
 std::string decided(const AuditTally& tally) {
   std::string text;
@@ -41,20 +38,33 @@ std::string model_text(const AuditCase& entry) {
              : ": no precision model of the file's types explains the output";
 }
 
+std::string largest_errors(const AuditTally& tally) {
+  const std::string share = tally.violations > 0 ? "" : share_text(tally);
+  return fmt::format("{}{}{} ulp, {} absolute", share, share.empty() ? "" : "; ",
+                     figure(tally.max_ulp_error.upper), figure(tally.max_absolute_error.upper));
+}
+
 Markup figures(const AuditCase& entry) {
   const AuditTally& tally = entry.result->tally;
   std::vector<std::pair<std::string, Markup>> pairs{
       {"Elements", text(fmt::format("{} of {}: {}", grouped(tally.elements), entry.element_type,
                                     decided(tally)))},
       {"Tolerance", text(describe(entry.tolerance) + model_text(entry))},
-      {"Largest error", text(fmt::format("{} ulp ({} absolute)", figure(tally.max_ulp_error.upper),
-                                         figure(tally.max_absolute_error.upper)))},
+      {"Largest errors", text(largest_errors(tally))},
       {"Mean error", text(figure(tally.mean_ulp()) + " ulp")}};
+  const OutputAudit first = first_output(entry);
   if (tally.violations > 0) {
-    pairs.emplace_back("Violations", text(fmt::format("{}, {}: {}", grouped(tally.violations),
-                                                      strength_text(entry.result->strength),
-                                                      entry.result->where)));
+    pairs.emplace_back("Violations",
+                       text(fmt::format("{}, {}: {}", grouped(tally.violations),
+                                        strength_text(first.result.strength, first.tolerance),
+                                        first.result.where)));
   }
+  const auto add = [&pairs](const char* name, const std::string& words) {
+    if (!words.empty()) pairs.emplace_back(name, text(words));
+  };
+  add("Shows", shown_text(tally));
+  add("But", nothing_shown_text(first));
+  add("Undeclared", undeclared_text(first));
   if (tally.not_finite_references > 0) {
     pairs.emplace_back("No number", text(counted(tally.not_finite_references, "element") +
                                          " read NaN or infinity: the contract gives no number"));

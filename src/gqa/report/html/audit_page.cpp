@@ -7,6 +7,7 @@
 #include "gqa/report/html/number_text.hpp"
 #include "gqa/report/html/page.hpp"
 #include "gqa/report/html/pages.hpp"
+#include "gqa/report/verdict_words.hpp"
 
 namespace gqa {
 namespace {
@@ -58,8 +59,13 @@ Markup single_summary(const AuditCase& entry) {
       tally.violations > 0
           ? fmt::format("{} of {} violate the tolerance.", grouped(tally.violations),
                         counted(tally.elements, "element"))
-          : fmt::format("{}, largest certified error {} ulp.", counted(tally.elements, "element"),
-                        figure(tally.max_ulp_error.upper));
+          : fmt::format("{}, largest certified error {} ulp{}{}.",
+                        counted(tally.elements, "element"), figure(tally.max_ulp_error.upper),
+                        share_text(tally).empty() ? "" : ", ", share_text(tally));
+  const OutputAudit shown = first_output(entry);
+  for (const std::string& more : {nothing_shown_text(shown), undeclared_text(shown)}) {
+    if (!more.empty()) words += fmt::format(" {}.", more);
+  }
   if (entry.sample) words += fmt::format(" Audited: {}.", describe(*entry.sample));
   Markup content = paragraph(words);
   if (!entry.result->where.empty()) content += paragraph("Where: " + entry.result->where + ".");

@@ -1,0 +1,183 @@
+#!/usr/bin/python3
+"""What the precision models allow: never a healthy kernel's failure, always one that says nothing.
+
+usage: model_trials.py PROGRAM calibrate|power [--seconds N] [--seed N] [--presets a,b] [--sizes TxSxd,...]
+
+calibrate  emulated healthy kernels (rounded_kernels.py) audited under the model of their own arithmetic:
+           the largest share of an element's allowance, and how many problems were accused.
+power      wrong outputs, rounded as the preset stores them: the share of random problems (24 each) in
+           which each is refuted: outputs that say nothing, a missing key, another KV head's rows.
+
+A problem is one head with its own operands. Exit status 1 if a healthy kernel is accused, or a wrong
+output passes in power's forward rows.
+"""
+
+import argparse
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import rounded_kernels as rk
+
+SIZES = [(1, 16, 64), (1, 1024, 64), (16, 64, 64), (64, 64, 128), (16, 256, 128), (1, 4096, 128),
+         (16, 1024, 64), (64, 256, 64), (16, 4096, 128), (64, 1024, 128), (1, 16384, 64),
+         (1, 256, 128), (16, 16, 128)]
+POWER_SIZES = [(1, 16, 64), (1, 256, 64), (1, 4096, 128), (16, 64, 64), (64, 256, 64),
+               (256, 1024, 64), (64, 4096, 128), (1, 1, 64), (4, 4, 64)]
+HEADS = 8
+
+
+def encoded(values, kind):
+    if kind == "F32":
+        return np.ascontiguousarray(values, np.float32).tobytes()
+    if kind == "F16":
+        return np.ascontiguousarray(values, np.float32).astype(np.float16).tobytes()
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    assert not (bits & 0xFFFF).any(), "not bfloat16"
+    return (bits >> 16).astype(np.uint16).tobytes()
+
+
+def write(path, kind, tensors):
+    header, data = {}, b""
+    for name, values in tensors.items():
+        content = encoded(values, kind)
+        header[name] = {"dtype": kind, "shape": list(values.shape),
+                        "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+class Auditor:
+    """Audits problems [H, T, d], [H, S, d], each head a batch entry of its own."""
+
+    def __init__(self, program):
+        self.program = program
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.folder.name) / "case.safetensors"
+
+    def audit(self, preset, q, k, v, output):
+        kind = rk.STORAGE[preset][1]
+        tensors = {"query": q, "key": k, "value": v, "output": output}
+        write(self.path, kind, {name: x[:, None] for name, x in tensors.items()})
+        done = subprocess.run(
+            [self.program, "audit", str(self.path), "--model", preset, "--no-diagnosis", "--json", "-"],
+            capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1, 2):
+            raise SystemExit(f"{done.args}: {done.returncode}\n{done.stderr}")
+        return json.loads(done.stdout)["cases"][0]
+
+
+def stored_operands(rng, preset, setting, heads, size):
+    rows, keys, width = size
+    store = rk.STORAGE[preset][0]
+    return [np.ascontiguousarray(store(x.astype(np.float32)))
+            for x in rk.operands(rng, setting, heads, rows, keys, width)]
+
+
+def calibrate(auditor, options):
+    table = rk.kernels()
+    presets = options.presets or list(table)
+    worst, counts, accused = {}, {}, []
+    end = time.time() + options.seconds
+    seed = options.seed
+    while time.time() < end:
+        for size in options.sizes or SIZES:
+            for setting in rk.SETTINGS:
+                for preset in presets:
+                    if time.time() > end:
+                        break
+                    rng = np.random.default_rng([seed, *size, rk.SETTINGS.index(setting)])
+                    heads = HEADS if size[0] * size[1] <= 65536 else 2
+                    q, k, v = stored_operands(rng, preset, setting, heads, size)
+                    for name, run in table[preset].items():
+                        output = run(q, k, v, np.float32(1 / np.sqrt(size[2])), rng)
+                        case = auditor.audit(preset, q, k, v, output)
+                        share = case["outputs"][0]["largest_share"]
+                        if case["violations"]:
+                            share = max(w["off_by"] / w["allowed"] for w in case["worst"])
+                            accused.append((preset, name, size, setting, seed, share,
+                                            case["strength"]))
+                        key = (preset, name)
+                        counts[key] = counts.get(key, 0) + heads
+                        if share is not None and share > worst.get(key, (0,))[0]:
+                            worst[key] = (share, setting, size)
+        seed += 1
+    print("| preset | kernel | problems | largest share | where |\n|---|---|---|---|---|")
+    for key, (share, setting, size) in sorted(worst.items()):
+        shape = "T={} S={} d={}".format(*size)
+        print(f"| {key[0]} | {key[1]} | {counts[key]} | {share:.3f} | {setting}, {shape} |")
+    print(f"\n{sum(counts.values())} problems, {len(accused)} recordings accused")
+    for case in accused:
+        print("accused:", *case)
+    return 1 if accused else 0
+
+
+def exact_attention(q, k, v, hidden=None):
+    s = q.astype(np.float64) @ np.swapaxes(k.astype(np.float64), -1, -2) / np.sqrt(q.shape[-1])
+    if hidden is not None:
+        s[..., hidden] = -np.inf
+    p = np.exp(s - s.max(-1, keepdims=True))
+    return p / p.sum(-1, keepdims=True) @ v.astype(np.float64)
+
+
+def wrong_outputs(q, k, v, right):
+    keys = k.shape[1]
+    wrong = {"zeros": 0 * right, "negated": -right, "doubled": 2 * right, "halved": right / 2,
+             "another head": np.roll(right, 1, axis=0)}
+    if keys > 1:
+        wrong["missing key"] = exact_attention(q, k, v, keys - 1)
+    return wrong
+
+
+def power(auditor, options):
+    presets = options.presets or ["f32", "f16-f32", "bf16-f32", "f16-stored", "bf16-stored"]
+    nulls = {"zeros", "negated", "doubled"}
+    missed = 0
+    print("| preset | T x S x d | " + " | ".join(
+        ["zeros", "negated", "doubled", "halved", "another head", "missing key"]) + " |")
+    print("|---|---|" + "---|" * 6)
+    for preset in presets:
+        for size in options.sizes or POWER_SIZES:
+            refuted = {}
+            for problem in range(24):
+                rng = np.random.default_rng([options.seed, problem, *size])
+                setting = "normal" if problem % 2 == 0 else "uniform"
+                q, k, v = stored_operands(rng, preset, setting, 2, size)
+                right = exact_attention(q, k, v)
+                for name, output in wrong_outputs(q, k, v, right).items():
+                    stored = rk.STORAGE[preset][0] if preset != "fp8-weights" else rk.bf16
+                    case = auditor.audit(preset, q, k, v, stored(output.astype(np.float32)))
+                    refuted[name] = refuted.get(name, 0) + (case["verdict"] == "fail")
+            missed += sum(24 - refuted[name] for name in nulls)
+            cells = [f"{refuted[n]}/24" if n in refuted else "–" for n in
+                     ["zeros", "negated", "doubled", "halved", "another head", "missing key"]]
+            print(f"| {preset} | {size[0]} x {size[1]} x {size[2]} | " + " | ".join(cells) + " |",
+                  flush=True)
+    return 1 if missed else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("what", choices=["calibrate", "power"])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--presets", type=lambda text: text.split(","))
+    parser.add_argument("--sizes", type=lambda text: [
+        tuple(int(n) for n in size.split("x")) for size in text.split(",")])
+    options = parser.parse_args()
+    what = calibrate if options.what == "calibrate" else power
+    return what(Auditor(options.program), options)
+
+
+if __name__ == "__main__":
+    np.seterr(all="ignore")
+    sys.exit(main())

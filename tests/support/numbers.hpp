@@ -1,0 +1,11 @@
+// Numbers that are not finite, by name.
+#pragma once
+
+#include <limits>
+
+namespace gqa::test {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace gqa::test
