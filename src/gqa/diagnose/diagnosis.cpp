@@ -198,6 +198,32 @@ Diagnosis diagnose_pass(const DiagnosisCase& problem) {
   return diagnosis;
 }
 
+namespace {
+
+// What every row asked has as well with all scores equal, or with the next KV head's history.
+std::vector<std::string> imitations_of(const Behaviour& behaviour,
+                                       const std::vector<std::optional<ExpectedRow>>& rows) {
+  std::vector<std::string> found;
+  const auto ask = [&rows, &found](const Behaviour& trial, const char* words) {
+    const auto unchanged = [&trial](const auto& row) { return row->is_same(trial); };
+    if (!rows.empty() && std::ranges::all_of(rows, unchanged)) found.emplace_back(words);
+  };
+  Behaviour uniform = behaviour;
+  uniform.scale = Ball(0);
+  uniform.score_scaled = true;
+  // One visible key has all the weight in any case.
+  if (behaviour.keys() > 1) ask(uniform, "uniform weights over the visible keys");
+  Behaviour other = behaviour;
+  const std::int64_t kv_heads = behaviour.key.head_count();
+  for (auto* heads : {&other.key_head, &other.value_head}) {
+    for (std::int64_t& head : *heads) head = (head + 1) % kv_heads;
+  }
+  if (kv_heads > 1) ask(other, "the rows of another KV head");
+  return found;
+}
+
+}  // namespace
+
 HiddenFaults hidden_faults(const DiagnosisCase& problem, const Behaviour& behaviour,
                            std::int64_t largest_keys) {
   const std::int64_t keys = std::max<std::int64_t>(behaviour.keys(), 1);
@@ -208,6 +234,7 @@ HiddenFaults hidden_faults(const DiagnosisCase& problem, const Behaviour& behavi
   std::vector<std::optional<ExpectedRow>> expected(places.size());
   tbb::parallel_for(std::size_t{0}, places.size(),
                     [&](std::size_t i) { expected[i].emplace(problem, behaviour, places[i]); });
+  hidden.imitations = imitations_of(behaviour, expected);
   enum class Seen : char { yes, not_in_rows, never };
   const auto kinds = fault_kinds();
   std::vector<Seen> seen(kinds.size(), Seen::yes);

@@ -85,6 +85,10 @@ std::string inseparable_lines(const Diagnosis& diagnosis, const std::string& ind
     if (first == "contract") certain.push_back(second);
   }
   std::string text;
+  if (!diagnosis.hidden.imitations.empty()) {
+    text += fmt::format("{}these inputs cannot tell the output from {}\n", indent,
+                        fmt::join(diagnosis.hidden.imitations, " or "));
+  }
   if (const std::string faults = people_read(certain); !faults.empty()) {
     text += fmt::format("{}these inputs cannot show: {}\n", indent, faults);
   }
@@ -139,6 +143,7 @@ nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
     json["inseparable"].push_back({first, second});
   }
   const HiddenFaults& hidden = diagnosis.hidden;
+  if (!hidden.imitations.empty()) json["imitations"] = hidden.imitations;
   if (!hidden.rows_compared.empty()) {
     json["not_shown"] = {
         {"rows", hidden.rows}, {"of", hidden.of}, {"faults", hidden.rows_compared}};
