@@ -148,8 +148,8 @@ TEST_CASE("gradient audit: filter or not, one thread or two, the verdicts are th
     tensors.grad_value = disturbed(*tensors.grad_value, random, 0x1p-20);
     for (const Tolerance& tolerance :
          {Tolerance(AbsoluteRelativeTolerance{power_of_two(-20), 0}),
-          Tolerance(ModelTolerance{
-              gqa_test::one_of(random, {&f64_model, &f32_model, &f16_f32_model, &bf16_model})})}) {
+          Tolerance(ModelTolerance{gqa_test::one_of(
+              random, {&f64_model, &f32_model, &f16_f32_model, &bf16_f32_model})})}) {
       CAPTURE(describe(tolerance));
       for (const GradientKind kind : gradient_kinds) {
         CAPTURE(name(kind));

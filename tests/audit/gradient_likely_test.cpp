@@ -63,16 +63,21 @@ ProblemTensors two_histories(const BackwardOperands& a, const BackwardOperands& 
   return t;
 }
 
-std::array<Verdict, 3> gradient_verdicts(const ProblemTensors& tensors, const Contract& contract,
-                                         const PrecisionModel& model) {
+std::vector<AuditResult> gradient_results(const ProblemTensors& tensors, const Contract& contract,
+                                          const PrecisionModel& model) {
   AuditOptions options;
   options.tolerance = ModelTolerance{&model};
-  std::array<Verdict, 3> found{};
+  std::vector<AuditResult> found;
   for (const GradientKind kind : gradient_kinds) {
-    found[static_cast<std::size_t>(kind)] =
-        test::audit_gradient(tensors, contract, kind, options).verdict;
+    found.push_back(test::audit_gradient(tensors, contract, kind, options));
   }
   return found;
+}
+
+std::array<Verdict, 3> gradient_verdicts(const ProblemTensors& tensors, const Contract& contract,
+                                         const PrecisionModel& model) {
+  const std::vector<AuditResult> results = gradient_results(tensors, contract, model);
+  return {results[0].verdict, results[1].verdict, results[2].verdict};
 }
 
 }  // namespace
@@ -191,8 +196,10 @@ TEST_CASE("gradient likely bound: healthy kernels of all kinds are within, and n
     }
     elements += shares.elements;
     if (seed % 5 != 0) continue;
-    for (const Verdict verdict : gradient_verdicts(tensors, test::backward_contract(o), model)) {
-      CHECK(verdict == Verdict::pass);
+    for (const AuditResult& result : gradient_results(tensors, test::backward_contract(o), model)) {
+      // Beside a sink a gradient may be no larger than what a healthy kernel errs.
+      CHECK((result.verdict == Verdict::pass || result.shows_nothing));
+      CHECK(result.tally.undecided == 0);
     }
   }
   fmt::print("healthy backward passes: {} elements, at most {:.3f} of what is allowed\n", elements,

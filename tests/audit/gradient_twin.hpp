@@ -142,7 +142,7 @@ class GradientTwin {
     const Real q4 = fourth([&](std::size_t c) { return q(i, c); });
     const Real k4 = fourth([&](std::size_t c) { return k(j, c); });
     const Real us = m_.score, ue = m_.exponential, dk = static_cast<Real>(d_);
-    return us * us * (dk / 6 * scale_ * scale_ * q4 * k4 + dk / 9 * s * s) +
+    return us * us * ((dk / 6 + Real(2) / 3) * scale_ * scale_ * q4 * k4 + dk / 9 * s * s) +
            ue * ue / 3 * (s * s + sq(s - max_[i]) + 4);
   }
   Real sq2(std::size_t i, std::size_t j) const {

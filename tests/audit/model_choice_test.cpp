@@ -152,7 +152,7 @@ TEST_CASE("model choice: accepting the worst case keeps to the tightest model th
   RoundedOperands o = operands(40);
   std::vector<double> output = RoundedKernel(o, kernel, Way::one_pass).run();
   // More than is likely, less than the worst case.
-  for (double& x : output) x = test::rounded(binary16, x * (1 + 0x1p-9));
+  for (double& x : output) x = test::rounded(binary16, x * (1 + 0x1.4p-10));
   const AttentionProblem problem = to_problem(o, kernel, output);
   const OutputAudit likely = audit_with_candidates(problem, {}, {}).front();
   CHECK(model_of(likely).tried.size() == 2);

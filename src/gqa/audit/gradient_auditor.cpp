@@ -214,20 +214,34 @@ class HistoryAuditor {
     }
   }
 
-  // The null outputs of one row of the history, that in which they are most easily told apart: one
-  // refuted row is enough for a verdict, and a row's upper bounds cost a pass of their own.
-  void refute_nulls(GradientKind kind, const GradientBounds& bounds) {
-    const TellingRow& telling = telling_[place_of(kind)];
-    if (!telling.row) return;
+  NullRow nulls_of(GradientKind kind, const GradientBounds& bounds, std::int64_t row) const {
     const UlpTable ulps(recorded(kind).format());
     NullRow nulls;
     for (std::int64_t c = 0; c < width(kind); ++c) {
-      const auto e = element(kind, part_of(kind), ulps, *telling.row, c);
+      const auto e = element(kind, part_of(kind), ulps, row, c);
       if (!e) continue;
       nulls.add(e->magnitude.lower,
                 allowance(bounds.element(kind, e->r, e->c, e->radius, e->magnitude)).upper);
     }
-    nulls.add_to(result_[place_of(kind)]->nulls);
+    return nulls;
+  }
+
+  // The null outputs of one row of the history, that in which they are most easily told apart: one
+  // refuted row is enough for a verdict, and a row's upper bounds cost a pass of their own. Only if
+  // that one does not refute them are the others asked.
+  void refute_nulls(GradientKind kind, const GradientBounds& bounds) {
+    const TellingRow& telling = telling_[place_of(kind)];
+    if (!telling.row) return;
+    NullCounts& counts = result_[place_of(kind)]->nulls;
+    const NullRow told = nulls_of(kind, bounds, *telling.row);
+    if (told.refutes_zeros()) return told.add_to(counts);
+    const GradientPart& part = part_of(kind);
+    WantedRows all;
+    for (const char open : part.open) all[place_of(kind)].push_back(open == 0 ? 1 : 0);
+    const GradientBounds more(gradient_, *found_, *model_, recorded_.formats(), all);
+    for (std::int64_t row = 0; row < rows(kind); ++row) {
+      if (part.open[reference_row(kind, row)] == 0) nulls_of(kind, more, row).add_to(counts);
+    }
   }
 
   // Of a model; nothing is known of what is not bounded.
@@ -356,9 +370,9 @@ class HistoryAuditor {
       }
       add_element(tally, element, tally_place(kind, element.index), nulls);
     }
-    // Of other rows rung 1 knew enough.
+    // Other rows were asked already; what is refuted here they may not have known.
     const bool is_whole = !found_ || part_of(kind).open[reference_row(kind, row)] != 0;
-    if (is_whole) nulls.add_to(tally.nulls);
+    if (is_whole || nulls.refutes_zeros()) nulls.add_to(tally.nulls);
   }
 
   // The row whose elements are largest beside what they are surely allowed.

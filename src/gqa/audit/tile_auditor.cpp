@@ -193,8 +193,8 @@ TileAuditor::Answer TileAuditor::decide(RoundingRows& rows, std::size_t k, const
   const Uncertain likely = within(e.error, rows.likely(k, e.column, e.radius));
   const auto worst = rows.worst(k, e.column, e.radius);
   // Where nothing bounds the worst case, nothing is proved.
-  const Uncertain possible =
-      worst ? within(e.error, *worst) : nothing_excluded(model_->accept_worst_case);
+  std::optional<Uncertain> possible;
+  if (worst) possible = within(e.error, *worst);
   // How strong a failure is, the audit asks of the worst elements alone.
   return {by_bounds(likely, possible, model_->accept_worst_case),
           allowance(rows, k, e.column, e.radius)};

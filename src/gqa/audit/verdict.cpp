@@ -66,10 +66,9 @@ struct Decide {
   ElementDecision operator()(const ModelTolerance& t) const {
     if (bounds == nullptr) return {};
     const Ball error = absolute_error(output, reference);
-    return by_bounds(less_equal(error, bounds->likely),
-                     bounds->worst.is_finite() ? less_equal(error, bounds->worst)
-                                               : nothing_excluded(t.accept_worst_case),
-                     t.accept_worst_case);
+    std::optional<Uncertain> possible;
+    if (bounds->worst.is_finite()) possible = less_equal(error, bounds->worst);
+    return by_bounds(less_equal(error, bounds->likely), possible, t.accept_worst_case);
   }
 };
 
@@ -98,11 +97,15 @@ std::optional<ElementDecision> decide_overflow(double output, const FloatFormat&
 
 }  // namespace
 
-ElementDecision by_bounds(Uncertain likely, Uncertain possible, bool accept_worst_case) {
-  if (possible.certainly_not()) return {Uncertain::no(), FailureStrength::proved};
-  if (accept_worst_case) return {likely | possible, FailureStrength::none};
+ElementDecision by_bounds(Uncertain likely, std::optional<Uncertain> possible,
+                          bool accept_worst_case) {
+  if (possible && possible->certainly_not()) return {Uncertain::no(), FailureStrength::proved};
+  if (accept_worst_case) {
+    const Uncertain unbounded = likely.certainly() ? likely : Uncertain::unknown();
+    return {possible.value_or(unbounded), FailureStrength::none};
+  }
   if (likely.certainly_not()) return {Uncertain::no(), FailureStrength::statistical};
-  return {likely & possible, FailureStrength::none};
+  return {likely & possible.value_or(Uncertain::yes()), FailureStrength::none};
 }
 
 Ball allowance_of(const FloatFormat& format, const Ball& reference, const Tolerance& tolerance,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "gqa/audit/tolerance.hpp"
 #include "gqa/num/ball.hpp"
@@ -20,14 +21,11 @@ struct ElementDecision {
   FailureStrength strength = FailureStrength::none;
 };
 
-/// What a worst case that bounds nothing says: all is possible, but nothing passes by that alone.
-inline Uncertain nothing_excluded(bool accept_worst_case) {
-  return accept_worst_case ? Uncertain::unknown() : Uncertain::yes();
-}
-
 /// The answer of a model: within is what is likely and possible; beyond what is possible is proved.
-/// `accept_worst_case`: what is possible is enough.
-ElementDecision by_bounds(Uncertain likely, Uncertain possible, bool accept_worst_case);
+/// nullopt: the worst case bounds nothing, so that all is possible. `accept_worst_case`: what is
+/// possible is enough, but nothing passes by a bound that is not there.
+ElementDecision by_bounds(Uncertain likely, std::optional<Uncertain> possible,
+                          bool accept_worst_case);
 
 /// Is the output within the tolerance of the reference?
 ///
