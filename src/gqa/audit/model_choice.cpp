@@ -190,7 +190,10 @@ std::vector<OutputAudit> audit_with_candidates(const AttentionProblem& problem,
                                                const AuditOptions& options,
                                                bool accept_worst_case) {
   const std::vector<ElementType> types = types_of(problem, tensors);
-  const Choice choice(candidate_models(types), undeclared_models(types), accept_worst_case);
+  // By enclosures alone every model costs as much as the audit: those that only explain are left
+  // out.
+  const Models undeclared = options.use_filter ? undeclared_models(types) : Models{};
+  const Choice choice(candidate_models(types), undeclared, accept_worst_case);
   StoppingRunner stopping;
   std::vector<OutputAudit> outputs;
   for (const OutputTask& task : forward_tasks(problem, tensors)) {

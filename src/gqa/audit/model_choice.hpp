@@ -31,9 +31,9 @@ std::vector<const PrecisionModel*> undeclared_models(std::span<const ElementType
 /// Audits every output under one candidate after the other until it passes; each output has the
 /// verdict and the model of its own. An output that does not pass keeps the verdict of the tightest
 /// candidate, `proved` only if it is under each; then it is judged once more by what nobody
-/// declared (OutputAudit::explained_by), which changes no verdict. A candidate under which a null
-/// output passes replaces nothing. `options.tolerance` is ignored. Errors: those of
-/// audit_outputs().
+/// declared (OutputAudit::explained_by), which changes no verdict and is left out without the
+/// filter. A candidate under which a null output passes replaces nothing. `options.tolerance` is
+/// ignored. Errors: those of audit_outputs().
 std::vector<OutputAudit> audit_with_candidates(const AttentionProblem& problem,
                                                const ProblemTensors& tensors,
                                                const AuditOptions& options,

@@ -96,6 +96,12 @@ RoundingBound::RoundingBound(const PrecisionModel& model, const RowRounding& row
   likely_row_.denominator_coherence = ball_coherence(
       Ball(2 * model.denominator), deviation_of(total, squares, likely_row_.visible));
   bound_weak_keys();
+  // Below that nothing is left to see beside any rounding.
+  for (const Ball& weight : row.weights) {
+    if (model.weight_underflow < 0x1p-100) break;
+    underflown_weights_.push_back(
+        lost_part(weight, likely_row_.weight_underflow, gone_from_format));
+  }
   worst_.emplace(model, extremes());
 }
 
@@ -161,8 +167,11 @@ RowExtremes RoundingBound::extremes() const {
 
 Ball RoundingBound::lost_values(std::span<const Ball* const> values, const Ball& unit) const {
   Ball lost;
+  const Ball gone = Ball(gone_from_sum) * unit;
   for (std::size_t k = 0; k < values.size(); ++k) {
-    lost += lost_part(row_.weights[k] * abs(*values[k]), unit, gone_from_sum);
+    const Ball term = row_.weights[k] * abs(*values[k]);
+    // Nearly every term is larger than what a sum may lose.
+    if (!less(gone, term).certainly()) lost += lost_part(term, unit, gone_from_sum);
   }
   return lost;
 }
@@ -196,10 +205,12 @@ RoundingBounds RoundingBound::column(std::span<const Ball* const> values,
     sums.weighted_squares += square(term);
     sums.squares += square(*values[k]);
     sums.sum += *values[k];
-    sums.weak_output += weak_weights_[k] * *values[k];
-    sums.score_covariance += weak_weights_[k] * (row_.scores[k] - weak_mean_) * *values[k];
-    sums.underflown_values +=
-        lost_part(row_.weights[k], likely_row_.weight_underflow, gone_from_format) * magnitude;
+    const Ball weak_term = weak_weights_[k] * *values[k];
+    sums.weak_output += weak_term;
+    if (model_.stored_score > 0) {
+      sums.score_covariance += weak_term * (row_.scores[k] - weak_mean_);
+    }
+    if (!underflown_weights_.empty()) sums.underflown_values += underflown_weights_[k] * magnitude;
     magnitudes.mean += row_.weights[k] * magnitude;
     magnitudes.largest = max(magnitudes.largest, magnitude);
   }

@@ -108,10 +108,11 @@ class RoundingBound {
   const RowRounding& row_;
   FormatRounding recorded_;
   Ball largest_score_;
-  std::vector<Ball> weighted_variance_;  // w_k^2 sigma_k^2 per visible key
-  std::vector<Ball> weak_weights_;       // r_k w_k
-  Ball weak_mean_;                       // of the scores under those
-  std::vector<Ball> mean_key_;           // sum w_k k_k, for models that round operands
+  std::vector<Ball> weighted_variance_;   // w_k^2 sigma_k^2 per visible key
+  std::vector<Ball> weak_weights_;        // r_k w_k
+  Ball weak_mean_;                        // of the scores under those
+  std::vector<Ball> underflown_weights_;  // what their format loses of w_k; empty: nothing
+  std::vector<Ball> mean_key_;            // sum w_k k_k, for models that round operands
   LikelyRow<Ball> likely_row_;
   std::optional<WorstBound> worst_;
 };
