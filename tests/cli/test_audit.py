@@ -96,7 +96,7 @@ class Audit(CommandLine):
         tensors["nonpad_kv_seqlen"] = ([1], [0], "I32")
         safetensors_file.write(path, metadata, tensors)
         result = self.run_program("audit", "--empty-row", "nan", path, status=WRONG)
-        self.assertIn("[0, 0, 0, 0] is 0; the contract demands NaN\n", result.stdout)
+        self.assertIn("batch 0, head 0, row 0, column 0: got 0, the contract demands NaN\n", result.stdout)
         self.assertNotIn("[nan, nan]", result.stdout)
         self.assertIn("scale 1/sqrt(2), empty rows nan, cache lengths\n", result.stdout)
 
@@ -159,7 +159,7 @@ class Audit(CommandLine):
             (["--layout", "DBHS"], "BHSD, BSHD, SBHD, BSH, THD"),
             (["--empty-row", "none"], "zero, nan, any, mean"),
             (["--causal=sideways"], "top_left, bottom_right, onnx"),
-            (["--model", "f99"], "f64, f32, f16-f32"),
+            (["--model", "f99"], "f64, f32, bf16x3"),
         ):
             result = self.run_program("audit", *flags, path, path, status=USAGE)
             said = result.stdout + result.stderr

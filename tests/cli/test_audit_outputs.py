@@ -128,7 +128,7 @@ class Outputs(CommandLine):
         )
         failure = suite[2].find("failure")
         self.assertIn("1 of 2 elements violate", failure.get("message"))
-        self.assertIn("[0, 0, 0, 1] is 5", failure.text)
+        self.assertIn("batch 0, head 0, row 0, column 1: got 5, exact 4", failure.text)
         self.assertIn("[file.not_found]", suite[3].find("error").get("message"))
         # A place that cannot be written is not success.
         result = self.run_program(
