@@ -38,7 +38,7 @@
   X(mask_key_leak, "mask.key_leak")                               \
   X(length_capacity, "length.capacity")                           \
   X(length_short, "length.one_short")                             \
-  X(length_history, "length.history_zeros")                         \
+  X(length_history, "length.history_zeros")                       \
   X(length_documents, "length.documents_mixed")                   \
   X(length_past_dropped, "length.past_dropped")                   \
   X(scale_missing, "scale.missing")                               \
@@ -50,9 +50,9 @@
   X(scale_on_weights, "scale.on_weights")                         \
   X(softcap_missing, "softcap.missing")                           \
   X(softcap_after_mask, "softcap.after_mask")                     \
-  X(softcap_product, "softcap.tanh_product")                        \
+  X(softcap_product, "softcap.tanh_product")                      \
   X(softcap_overflow, "softcap.overflow")                         \
-  X(bias_missing, "bias.alibi_missing")                             \
+  X(bias_missing, "bias.alibi_missing")                           \
   X(bias_exponent, "bias.alibi_exponent")                         \
   X(bias_power_of_two, "bias.alibi_power_of_two")                 \
   X(softmax_no_max, "softmax.no_max_subtraction")                 \

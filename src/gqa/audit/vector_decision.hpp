@@ -33,10 +33,9 @@ struct StatedAllowance {
 /// Surely within the likely bound:
 ///   error <= sqrt(per_square * q + per_spread * max(0, q/2 - O^2 b^2)) + output_roundoff * o
 /// with q = square_sums[c] less their error, o and O the smallest and largest magnitude of the
-/// reference and b^2 = square_weight. A factor of 1 - 10^-3 within the first two and the last covers
-/// all roundings.
-/// And surely within the worst case: error <= worst_per_magnitude * max(o, sqrt(q)) +
-/// worst_per_output * o, since sum w |v| is at least the former.
+/// reference and b^2 = square_weight. A factor of 1 - 10^-3 within the first two and the last
+/// covers all roundings. And surely within the worst case: error <= worst_per_magnitude * max(o,
+/// sqrt(q)) + worst_per_output * o, since sum w |v| is at least the former.
 struct LikelyAllowance {
   const double* square_sums;
   double squares_relative;

@@ -22,7 +22,8 @@ std::string_view name(DiagnosisStatus status);
 /// Faults that some inputs do not show under a tolerance.
 struct HiddenFaults {
   /// Outputs that would pass in the rows asked and have hardly to do with the right one, in words:
-  /// uniform weights over the visible keys, another KV head's rows. A pass says little beside those.
+  /// uniform weights over the visible keys, another KV head's rows. A pass says little beside
+  /// those.
   std::vector<std::string> imitations;
   std::vector<std::string> certain;        ///< every row was asked, or no row need be
   std::vector<std::string> rows_compared;  ///< not in the rows that were asked
