@@ -54,8 +54,10 @@ inline std::string slugs_of(const Explanation& explanation) {
 inline std::string named_by(const Diagnosis& diagnosis) {
   if (diagnosis.explanations.empty()) return std::string(name(diagnosis.status));
   std::vector<std::string> all;
+  // Each output has an explanation of its own; what is said of several is one name.
   for (const Explanation& explanation : diagnosis.explanations) {
-    all.push_back(slugs_of(explanation));
+    const std::string slugs = slugs_of(explanation);
+    if (std::ranges::find(all, slugs) == all.end()) all.push_back(slugs);
   }
   return fmt::format("{}", fmt::join(all, " or "));
 }

@@ -222,6 +222,8 @@ std::optional<MeasuredNumber> fitting_scale(const DiagnosisCase& problem,
   const double roundoff = std::min(problem.format->unit_roundoff(), 0x1p-24);
   MeasuredNumber measured =
       refined_scale(problem.declared, declared * std::exp2(exponent), places, roundoff);
+  // Rows scatter by more than their number suggests: outputs are rounded, not random.
+  measured.uncertainty = std::max(measured.uncertainty, 64 * roundoff * std::abs(measured.value));
   std::vector<double> candidates;
   for (const NamedNumber& named : recognised(measured, sizes_of(problem.declared))) {
     candidates.push_back(named.value);
