@@ -37,7 +37,7 @@ std::map<std::string, std::string> diagnoses_of(const fs::path& directory) {
       for (const Explanation& explanation : diagnosis.explanations) {
         CHECK(explanation.rows == explanation.certified_rows);
       }
-      all[test.substr(prefix.size())] = test::named_by(diagnosis);
+      all[test.substr(prefix.size())] = test::named_by(diagnosis, "output");
     }
   }
   return all;

@@ -51,11 +51,12 @@ inline std::string slugs_of(const Explanation& explanation) {
 }
 
 /// What is named: "none", "unexplained", or the explanations joined by " or ".
-inline std::string named_by(const Diagnosis& diagnosis) {
+inline std::string named_by(const Diagnosis& diagnosis, std::string_view tensor = "") {
   if (diagnosis.explanations.empty()) return std::string(name(diagnosis.status));
   std::vector<std::string> all;
   // Each output has an explanation of its own; what is said of several is one name.
   for (const Explanation& explanation : diagnosis.explanations) {
+    if (!tensor.empty() && explanation.tensor != tensor) continue;
     const std::string slugs = slugs_of(explanation);
     if (std::ranges::find(all, slugs) == all.end()) all.push_back(slugs);
   }
