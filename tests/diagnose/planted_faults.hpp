@@ -50,7 +50,8 @@ inline std::string slugs_of(const Explanation& explanation) {
   return joined_slugs(std::move(slugs));
 }
 
-/// What is named: "none", "unexplained", or the explanations joined by " or ".
+/// What is named: "none", "unexplained", or the explanations joined by " or "; of one output, if it
+/// has any.
 inline std::string named_by(const Diagnosis& diagnosis, std::string_view tensor = "") {
   if (diagnosis.explanations.empty()) return std::string(name(diagnosis.status));
   std::vector<std::string> all;
@@ -60,6 +61,8 @@ inline std::string named_by(const Diagnosis& diagnosis, std::string_view tensor 
     const std::string slugs = slugs_of(explanation);
     if (std::ranges::find(all, slugs) == all.end()) all.push_back(slugs);
   }
+  // Where that output has none, what is wrong beside it.
+  if (all.empty()) return named_by(diagnosis);
   return fmt::format("{}", fmt::join(all, " or "));
 }
 
