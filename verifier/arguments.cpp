@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "gqa/attention/dialect.hpp"
-#include "gqa/audit/stated_tolerance.hpp"
+#include "gqa/audit/decide/stated_tolerance.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/file.hpp"

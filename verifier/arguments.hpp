@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gqa/attention/contract.hpp"
-#include "gqa/audit/tolerance.hpp"
+#include "gqa/audit/decide/tolerance.hpp"
 
 namespace gqa::program {
 

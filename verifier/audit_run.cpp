@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "gqa/audit/problem_digest.hpp"
+#include "gqa/audit/work/problem_digest.hpp"
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/recordings.hpp"
 #include "progress.hpp"

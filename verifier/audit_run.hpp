@@ -6,7 +6,7 @@
 
 #include "arguments.hpp"
 #include "cluster.hpp"
-#include "gqa/audit/journal.hpp"
+#include "gqa/audit/work/journal.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/recording.hpp"
 #include "gqa/report/audit_report.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "exit_status.hpp"
-#include "gqa/audit/block_job.hpp"
-#include "gqa/audit/journal.hpp"
+#include "gqa/audit/work/block_job.hpp"
+#include "gqa/audit/work/journal.hpp"
 
 namespace gqa::program {
 

@@ -6,7 +6,7 @@
 
 #include "audit_run.hpp"
 #include "command.hpp"
-#include "gqa/diagnose/generated_problem.hpp"
+#include "gqa/diagnose/probes/generated_problem.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/html/pages.hpp"

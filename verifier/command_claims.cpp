@@ -13,6 +13,7 @@
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/claim_report.hpp"
 #include "gqa/report/html/pages.hpp"
+#include "gqa/theory/claim_list.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 

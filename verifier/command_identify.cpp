@@ -5,8 +5,8 @@
 
 #include "cluster.hpp"
 #include "command.hpp"
-#include "gqa/diagnose/identify.hpp"
-#include "gqa/diagnose/kernel_probes.hpp"
+#include "gqa/diagnose/probes/identify.hpp"
+#include "gqa/diagnose/probes/kernel_probes.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/probe_report.hpp"
 #include "gqa/version.hpp"

@@ -5,7 +5,7 @@
 
 #include "cluster.hpp"
 #include "command.hpp"
-#include "gqa/diagnose/identify.hpp"
+#include "gqa/diagnose/probes/identify.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/probe_report.hpp"
 #include "kernel_flags.hpp"

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "gqa/audit/problem_digest.hpp"
+#include "gqa/audit/work/problem_digest.hpp"
 
 namespace gqa::program {
 namespace {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "gqa/audit/tally_record.hpp"
+#include "gqa/audit/work/tally_record.hpp"
 #include "gqa/error.hpp"
 #include "mpi_exchange.hpp"
 

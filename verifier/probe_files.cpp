@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "gqa/attention/problem_tensor_names.hpp"
+#include "gqa/diagnose/probes/probe_list.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/npy.hpp"

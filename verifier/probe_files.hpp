@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "gqa/diagnose/probe_run.hpp"
+#include "gqa/diagnose/probes/probe_run.hpp"
 
 namespace gqa::program {
 

@@ -2,8 +2,8 @@
 
 #include "array_result.hpp"
 #include "bindings.hpp"
-#include "gqa/audit/reference.hpp"
-#include "gqa/diagnose/audit_case.hpp"
+#include "gqa/audit/enclose/reference.hpp"
+#include "gqa/diagnose/cases/audit_case.hpp"
 #include "gqa/error.hpp"
 #include "gqa/report/audit_report.hpp"
 #include "problem_argument.hpp"

@@ -1,10 +1,10 @@
 #include <pybind11/stl.h>
 
 #include "bindings.hpp"
-#include "gqa/diagnose/audit_case.hpp"
-#include "gqa/diagnose/generated_problem.hpp"
-#include "gqa/diagnose/identify.hpp"
-#include "gqa/diagnose/kernel_probes.hpp"
+#include "gqa/diagnose/cases/audit_case.hpp"
+#include "gqa/diagnose/probes/generated_problem.hpp"
+#include "gqa/diagnose/probes/identify.hpp"
+#include "gqa/diagnose/probes/kernel_probes.hpp"
 #include "gqa/error.hpp"
 #include "gqa/report/audit_report.hpp"
 #include "gqa/report/probe_report.hpp"

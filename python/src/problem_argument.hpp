@@ -7,7 +7,7 @@
 #include <string>
 
 #include "gqa/attention/attention_problem.hpp"
-#include "gqa/audit/stated_tolerance.hpp"
+#include "gqa/audit/decide/stated_tolerance.hpp"
 
 namespace gqa::python {
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "gqa/diagnose/probe_run.hpp"
+#include "gqa/diagnose/probes/probe_run.hpp"
 #include "gqa/kernel/host.hpp"
 
 namespace gqa::python {

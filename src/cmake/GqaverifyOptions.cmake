@@ -1,7 +1,7 @@
 # Flags that every target of the project is compiled with.
 #
 # Certified bounds need IEEE semantics: no -ffast-math, no contraction that the
-# source does not ask for, no flush to zero (docs: THEORY of the filter).
+# source does not ask for, no flush to zero (docs/theory.md).
 option(GQAVERIFY_WARNINGS_AS_ERRORS "Treat warnings as errors" OFF)
 set(GQAVERIFY_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize= (empty: none)")
 
@@ -48,6 +48,8 @@ function(gqaverify_unity target)
     endif()
     get_filename_component(path "${source}" ABSOLUTE BASE_DIR "${base}")
     get_filename_component(folder "${path}" DIRECTORY)
+    # Small rooms are compiled with their neighbours.
+    string(REGEX REPLACE "/(audit|diagnose)/.*" "/\\1" folder "${folder}")
     # Highway compiles such a file once for each instruction set.
     file(STRINGS "${path}" per_target REGEX "hwy/foreach_target.h" LIMIT_COUNT 1)
     if(per_target)

@@ -2,8 +2,8 @@
 
 #include <ostream>
 
-#include "gqa/audit/stated_tolerance.hpp"
-#include "gqa/diagnose/audit_case.hpp"
+#include "gqa/audit/decide/stated_tolerance.hpp"
+#include "gqa/diagnose/cases/audit_case.hpp"
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/json.hpp"
 #include "gqa/report/audit_report.hpp"

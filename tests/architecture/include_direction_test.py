@@ -23,6 +23,13 @@ MAY_INCLUDE = {
     "report": {"num", "attention", "audit", "exact", "theory", "diagnose", "io"},
 }
 
+# The rooms of large folders, lowest first: a file may include those of its own room and of rooms
+# before it. "" are the files beside the rooms. A room that is not listed here is a breach.
+ROOMS = {
+    "audit": ["models", "decide", "work", "enclose", "filter", "outputs", "gradients", ""],
+    "diagnose": ["evaluate", "faults", "explain", "measure", "", "tensors", "probes", "cases"],
+}
+
 # A library reports by value and by exception; only the program writes and ends.
 FORBIDDEN = {
     r"std::c(out|err|log)\b": "writes to a stream",
@@ -53,6 +60,53 @@ def sources(folder):
     return sorted(p for suffix in ("*.hpp", "*.cpp", "*.h") for p in folder.rglob(suffix))
 
 
+def room_of(parts):
+    """The room of audit/work/a.hpp is "work"; that of audit/a.hpp is ""."""
+    return parts[1] if len(parts) > 2 else ""
+
+
+def breach_of_rooms(folder, own, included):
+    rooms = ROOMS[folder]
+    for room in (own, included):
+        if room not in rooms:
+            return f"room {folder}/{room} is not known to this test"
+    if rooms.index(included) > rooms.index(own):
+        return f"{folder}/{own} may not include what is in {folder}/{included}"
+    return None
+
+
+def unit_of(path):
+    """x.hpp, x.cpp and x.detail.hpp are one unit, x."""
+    return str(path.parent / path.name.split(".")[0])
+
+
+def circles(paths, root):
+    """Groups of units that include each other, as lists of names."""
+    base = root / "src"
+    uses = {}
+    for path in paths:
+        own = unit_of(path.relative_to(base))
+        named = INCLUDE.findall(without_comments(path.read_text(encoding="utf-8")))
+        uses.setdefault(own, set()).update(unit_of(Path(n)) for n in named if n.startswith("gqa/"))
+
+    def reachable(start):
+        found, open_units = set(), [start]
+        while open_units:
+            for unit in uses.get(open_units.pop(), ()):
+                if unit not in found:
+                    found.add(unit)
+                    open_units.append(unit)
+        return found - {start} if start not in uses.get(start, ()) else found
+
+    below = {unit: reachable(unit) for unit in uses}
+    told = set()
+    for unit in sorted(uses):
+        circle = {unit} | {other for other in below[unit] if unit in below.get(other, ())}
+        if len(circle) > 1 and unit not in told:
+            told |= circle
+            yield sorted(circle)
+
+
 def breaches_of_library_file(path, root):
     code = without_comments(path.read_text(encoding="utf-8"))
     inside = path.relative_to(root / "src" / "gqa").parts
@@ -72,6 +126,10 @@ def breaches_of_library_file(path, root):
             continue  # a header beside the folders
         if parts[1] != folder and parts[1] not in MAY_INCLUDE[folder]:
             yield f"{folder} may not include {include}"
+        if parts[1] == folder and folder in ROOMS:
+            breach = breach_of_rooms(folder, room_of(inside), room_of(parts[1:]))
+            if breach:
+                yield breach
     for pattern, sin in FORBIDDEN.items():
         for match in re.finditer(pattern, without_strings(code)):
             line = code.count("\n", 0, match.start()) + 1
@@ -95,6 +153,9 @@ def self_check(tmp):
         "report/a.cpp": ("void f() { std::cout << 1; }", "writes to a stream"),
         "theory/a.cpp": ("void f() { exit (1); }", "ends the process"),
         "elsewhere/a.cpp": ("", "not known"),
+        "audit/work/a.cpp": ('#include "gqa/audit/filter/filter.hpp"', "may not include"),
+        "audit/decide/a.cpp": ('#include "gqa/audit/audit.hpp"', "may not include"),
+        "diagnose/attic/a.cpp": ('#include "gqa/diagnose/diagnosis.hpp"', "not known"),
     }
     good = {
         "num/b.cpp": '// std::cout, exit(1)\n#include "gqa/error.hpp"\nconst char* s = "printf(";',
@@ -109,6 +170,14 @@ def self_check(tmp):
             yield f"self-check: {name} was not caught"
         if name in good and found:
             yield f"self-check: {name}: {found}"
+    ring = {"num/c.hpp": "num/d.hpp", "num/d.hpp": "num/e.hpp", "num/e.cpp": "num/c.hpp",
+            "num/f.cpp": "num/f.hpp", "num/f.hpp": "num/c.hpp"}
+    for name, included in ring.items():
+        path = tmp / "src" / "gqa" / name
+        path.write_text(f'#include "gqa/{included}"\n', encoding="utf-8")
+    found = list(circles([tmp / "src" / "gqa" / name for name in ring], tmp))
+    if found != [["gqa/num/c", "gqa/num/d", "gqa/num/e"]]:
+        yield f"self-check: the circle of three units was seen as {found}"
 
 
 def main(arguments):
@@ -124,6 +193,7 @@ def main(arguments):
         found = list(self_check(Path(tmp)))
     for path in library:
         found += [f"{path.relative_to(root)}: {b}" for b in breaches_of_library_file(path, root)]
+    found += ["a circle of units: " + ", ".join(circle) for circle in circles(library, root)]
     for path in oracles:
         found += [f"{path.relative_to(root)}: {b}" for b in breaches_of_oracle_file(path)]
     for breach in found:

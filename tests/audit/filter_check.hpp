@@ -7,8 +7,8 @@
 #include <cmath>
 #include <map>
 
-#include "filter_support.hpp"
-#include "gqa/audit/enclosure.hpp"
+#include "audit/filter_support.hpp"
+#include "gqa/audit/enclose/enclosure.hpp"
 #include "support/numbers.hpp"
 
 namespace gqa_test {

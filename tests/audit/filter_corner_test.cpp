@@ -5,9 +5,10 @@
 #include <map>
 #include <string>
 
-#include "filter_check.hpp"
-#include "filter_problems.hpp"
-#include "gqa/audit/filter.hpp"
+#include "audit/filter_check.hpp"
+#include "audit/filter_problems.hpp"
+#include "gqa/audit/filter/filter.hpp"
+#include "gqa/num/arithmetic_environment.hpp"
 #include "support/errors.hpp"
 
 using namespace gqa_test;  // NOLINT: test file

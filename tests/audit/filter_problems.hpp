@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "filter_support.hpp"
+#include "audit/filter_support.hpp"
 
 namespace gqa_test {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "gqa/attention/attention_problem.hpp"
-#include "gqa/audit/filter.hpp"
+#include "gqa/audit/filter/filter.hpp"
 
 namespace gqa_test {
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "audit/gradient_support.hpp"
-#include "gqa/audit/gradient_enclosure.hpp"
-#include "gqa/audit/gradient_filter.hpp"
+#include "gqa/audit/gradients/gradient_enclosure.hpp"
+#include "gqa/audit/gradients/gradient_filter.hpp"
 #include "support/random.hpp"
 #include "support/random_problem.hpp"
 #include "support/typed.hpp"

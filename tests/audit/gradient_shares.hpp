@@ -6,7 +6,7 @@
 
 #include "audit/gradient_support.hpp"
 #include "audit/rounded_gradients.hpp"
-#include "gqa/audit/gradient_bounds.hpp"
+#include "gqa/audit/gradients/gradient_bounds.hpp"
 
 namespace gqa::test {
 

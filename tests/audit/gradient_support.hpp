@@ -7,7 +7,7 @@
 #include "audit/filter_support.hpp"
 #include "gqa/attention/attention_problem.hpp"
 #include "gqa/attention/gradient.hpp"
-#include "gqa/audit/gradient_audit.hpp"
+#include "gqa/audit/gradients/gradient_audit.hpp"
 
 namespace gqa::test {
 

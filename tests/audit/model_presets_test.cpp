@@ -4,7 +4,7 @@
 
 #include "audit/rounded_kernels.hpp"
 #include "gqa/audit/audit.hpp"
-#include "gqa/audit/enclosure.hpp"
+#include "gqa/audit/enclose/enclosure.hpp"
 
 using namespace gqa;
 using test::Errors;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "gqa/audit/tally.hpp"
+#include "gqa/audit/decide/tally.hpp"
 #include "support/random.hpp"
 
 namespace gqa::test {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gqa/attention/attention_problem.hpp"
-#include "gqa/audit/precision_model.hpp"
+#include "gqa/audit/models/precision_model.hpp"
 #include "support/random.hpp"
 #include "support/typed.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <set>
 
+#include "audit/outputs_support.hpp"
 #include "gqa/audit/audit_outputs.hpp"
-#include "outputs_support.hpp"
 #include "support/random.hpp"
 
 using namespace gqa;

@@ -7,9 +7,9 @@
 #include "audit/findings.hpp"
 #include "audit/rounded_kernels.hpp"
 #include "gqa/audit/audit.hpp"
-#include "gqa/audit/audited_element.hpp"
-#include "gqa/audit/recorded_rounding.hpp"
-#include "gqa/audit/tile_auditor.hpp"
+#include "gqa/audit/decide/recorded_rounding.hpp"
+#include "gqa/audit/enclose/audited_element.hpp"
+#include "gqa/audit/filter/tile_auditor.hpp"
 #include "support/random.hpp"
 
 using namespace gqa;

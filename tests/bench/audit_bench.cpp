@@ -23,7 +23,7 @@
 
 #include "bench_support.hpp"
 #include "gqa/audit/audit.hpp"
-#include "gqa/audit/filter.hpp"
+#include "gqa/audit/filter/filter.hpp"
 
 namespace {
 

@@ -20,8 +20,8 @@
 
 #include "audit/rounded_kernels.hpp"
 #include "calibration_inputs.hpp"
-#include "gqa/audit/enclosure.hpp"
-#include "gqa/audit/verdict.hpp"
+#include "gqa/audit/decide/element_decision.hpp"
+#include "gqa/audit/enclose/enclosure.hpp"
 
 namespace {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "calibration_inputs.hpp"
-#include "gqa/audit/rounding_rows.hpp"
+#include "gqa/audit/filter/rounding_rows.hpp"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <atomic>
 
 #include "bench_support.hpp"
-#include "gqa/audit/filter.hpp"
+#include "gqa/audit/filter/filter.hpp"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <cstdlib>
 
 #include "bench_support.hpp"
-#include "gqa/audit/gradient_filter.hpp"
-#include "gqa/audit/precision_model.hpp"
+#include "gqa/audit/gradients/gradient_filter.hpp"
+#include "gqa/audit/models/precision_model.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include "diagnose/planted_faults.hpp"
 #include "gqa/attention/packed.hpp"
 #include "gqa/audit/model_choice.hpp"
-#include "gqa/diagnose/recording_diagnosis.hpp"
+#include "gqa/diagnose/cases/recording_diagnosis.hpp"
 #include "kernel/random_call.hpp"
 
 using namespace gqa;

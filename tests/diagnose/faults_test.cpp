@@ -8,8 +8,8 @@
 #include <functional>
 
 #include "diagnose/live_case.hpp"
-#include "gqa/diagnose/evaluated_row.hpp"
-#include "gqa/diagnose/explanation_search.hpp"
+#include "gqa/diagnose/evaluate/evaluated_row.hpp"
+#include "gqa/diagnose/explain/explanation_search.hpp"
 
 using namespace gqa;
 

@@ -7,7 +7,7 @@
 #include "diagnose/planted_faults.hpp"
 #include "diagnose/small_problem.hpp"
 #include "gqa/audit/model_choice.hpp"
-#include "gqa/diagnose/recording_diagnosis.hpp"
+#include "gqa/diagnose/cases/recording_diagnosis.hpp"
 
 using namespace gqa;
 using test::SmallProblem;

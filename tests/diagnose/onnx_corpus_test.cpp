@@ -10,7 +10,7 @@
 
 #include "diagnose/planted_faults.hpp"
 #include "gqa/audit/model_choice.hpp"
-#include "gqa/diagnose/recording_diagnosis.hpp"
+#include "gqa/diagnose/cases/recording_diagnosis.hpp"
 #include "gqa/io/recordings.hpp"
 #include "support/onnx_data.hpp"
 

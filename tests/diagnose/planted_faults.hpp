@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "gqa/diagnose/kernel_probes.hpp"
+#include "gqa/diagnose/probes/kernel_probes.hpp"
 #include "kernels/faults.h"
 #include "support/random.hpp"
 

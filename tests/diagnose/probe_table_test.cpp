@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "diagnose/planted_faults.hpp"
+#include "gqa/diagnose/probes/probe_list.hpp"
 
 using namespace gqa;
 

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "gqa/theory/claim_list.hpp"
 #include "support/errors.hpp"
 
 using namespace gqa;

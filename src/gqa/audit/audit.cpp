@@ -1,15 +1,14 @@
 #include "gqa/audit/audit.hpp"
 
-#include <fmt/format.h>
-
 #include <memory>
 
-#include "gqa/audit/audited_element.hpp"
-#include "gqa/audit/filter.hpp"
-#include "gqa/audit/recorded_rounding.hpp"
-#include "gqa/audit/row_auditor.hpp"
-#include "gqa/audit/row_blocks.hpp"
-#include "gqa/audit/tile_auditor.hpp"
+#include "gqa/audit/decide/describe_violations.hpp"
+#include "gqa/audit/decide/recorded_rounding.hpp"
+#include "gqa/audit/enclose/row_auditor.hpp"
+#include "gqa/audit/filter/filter.hpp"
+#include "gqa/audit/filter/tile_auditor.hpp"
+#include "gqa/audit/work/audit_job.hpp"
+#include "gqa/audit/work/row_blocks.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {
@@ -17,12 +16,6 @@ namespace {
 
 AuditTally empty_tally(const Dimensions& d) {
   return {d.batch, d.q_heads, d.queries, d.value_size};
-}
-
-std::string tolerance_text(const Tolerance& tolerance) {
-  const auto* model = std::get_if<ModelTolerance>(&tolerance);
-  return describe(tolerance) +
-         (model != nullptr && model->accept_worst_case ? ", worst case accepted" : "");
 }
 
 // One tile is one block.
@@ -74,46 +67,6 @@ void prove_violations(const AttentionProblem& problem, const AuditOptions& optio
 }
 
 }  // namespace
-
-std::string_view name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::pass:
-      return "pass";
-    case Verdict::fail:
-      return "fail";
-    case Verdict::undecided:
-      return "undecided";
-    case Verdict::error:
-      return "error";
-  }
-  return "?";
-}
-
-BlockJob start_job(const std::string& output, AuditTally empty, const AuditOptions& options) {
-  if (options.sample && options.sample->rows < 1) {
-    throw InputError("audit.sample", "sample", "must have a row");
-  }
-  std::vector<IdentityField> identity = options.identity;
-  identity.push_back({"audited", output});
-  identity.push_back({"tolerance", tolerance_text(options.tolerance)});
-  identity.push_back({"filter", options.use_filter ? "yes" : "no"});
-  identity.push_back({"precision", fmt::format("{} to {} bits", options.first_precision,
-                                               options.largest_precision)});
-  identity.push_back(
-      {"sample", options.sample
-                     ? fmt::format("{} rows, seed {}", options.sample->rows, options.sample->seed)
-                     : "none"});
-  // What is not asked for is not named: journals from before stay good.
-  if (options.map_errors) {
-    identity.push_back({"error map", "kept"});
-    empty.keep_error_map();
-  }
-  return {output, std::move(identity), 0, std::move(empty), {}, {}};
-}
-
-AuditTally run_job(const BlockJob& job, const AuditOptions& options) {
-  return options.runner != nullptr ? options.runner->run(job) : run_here(job);
-}
 
 AuditResult audit(const AttentionProblem& problem, const AuditOptions& given) {
   if (!problem.output) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "gqa/audit/gradient_audit.hpp"
-#include "gqa/audit/present_audit.hpp"
-#include "gqa/audit/score_audit.hpp"
+#include "gqa/audit/gradients/gradient_audit.hpp"
+#include "gqa/audit/outputs/present_audit.hpp"
+#include "gqa/audit/outputs/score_audit.hpp"
 
 namespace gqa {
 

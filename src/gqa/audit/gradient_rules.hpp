@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gqa/audit/audit_outputs.hpp"
-#include "gqa/audit/gradient_audit.hpp"
+#include "gqa/audit/gradients/gradient_audit.hpp"
 
 namespace gqa {
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "gqa/audit/gradient_rules.hpp"
-#include "gqa/audit/stopping_runner.hpp"
+#include "gqa/audit/work/stopping_runner.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <set>
 
-#include "gqa/audit/describe_violations.hpp"
-#include "gqa/diagnose/content.hpp"
-#include "gqa/diagnose/measurement.hpp"
+#include "gqa/audit/decide/describe_violations.hpp"
+#include "gqa/diagnose/measure/content.hpp"
+#include "gqa/diagnose/measure/measurement.hpp"
 
 namespace gqa {
 namespace {

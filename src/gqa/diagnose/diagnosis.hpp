@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gqa/diagnose/explanation_search.hpp"
+#include "gqa/diagnose/explain/explanation_search.hpp"
 
 namespace gqa {
 

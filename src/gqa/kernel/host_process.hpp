@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "gqa/kernel/host.hpp"
 #include "gqa/kernel/host_protocol.hpp"
+#include "gqa/kernel/kernel_run.hpp"
 
 namespace gqa {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gqa/kernel/host.hpp"
 #include "gqa/kernel/host_protocol.hpp"
+#include "gqa/kernel/kernel_run.hpp"
 
 namespace gqa {
 

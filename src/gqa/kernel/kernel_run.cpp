@@ -1,10 +1,10 @@
+#include "gqa/kernel/kernel_run.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
-
-#include "gqa/kernel/host.hpp"
 
 namespace gqa {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gqa/diagnose/audit_case.hpp"
+#include "gqa/diagnose/cases/audit_case.hpp"
 
 namespace gqa {
 

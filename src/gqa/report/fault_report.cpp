@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "gqa/attention/problem_tensor_names.hpp"
-#include "gqa/diagnose/fault_example.hpp"
+#include "gqa/diagnose/probes/fault_example.hpp"
 
 namespace gqa {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "gqa/diagnose/fault.hpp"
+#include "gqa/diagnose/faults/fault.hpp"
 
 namespace gqa {
 

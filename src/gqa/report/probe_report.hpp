@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gqa/diagnose/identify.hpp"
+#include "gqa/diagnose/probes/identify.hpp"
 
 namespace gqa {
 

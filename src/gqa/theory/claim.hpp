@@ -79,13 +79,6 @@ struct ClaimReport {
   Argument argument;
 };
 
-/// Every claim of the ledger in order, (a) to (gg).
-const std::vector<const Claim*>& claims();
-
-/// The claim of an id, such as "u" or "(u)", or of a title.
-/// Errors: InputError at `where` with code "claims.unknown", listing the ids.
-const Claim& find_claim(const std::string& name, const std::string& where = "claim");
-
 /// Carries out the argument. An argument with a step that does not hold, or without any, is open.
 ClaimReport adjudicate(const Claim& claim, const TrainedModel* model = nullptr);
 

@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "gqa/theory/rank.hpp"
+#include "gqa/theory/generic_rank.hpp"
+#include "gqa/theory/rank_configuration.hpp"
 
 namespace gqa {
 

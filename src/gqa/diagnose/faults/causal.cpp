@@ -1,7 +1,7 @@
 // Faults of the causal rule and of where its diagonal lies.
 #include <array>
 
-#include "gqa/diagnose/fault.hpp"
+#include "gqa/diagnose/faults/fault.hpp"
 
 namespace gqa {
 namespace {

@@ -1,7 +1,7 @@
 // Faults of the map from query heads to KV heads.
 #include <array>
 
-#include "gqa/diagnose/fault.hpp"
+#include "gqa/diagnose/faults/fault.hpp"
 
 namespace gqa {
 namespace {

@@ -2,7 +2,7 @@
 #include <array>
 #include <bit>
 
-#include "gqa/diagnose/fault.hpp"
+#include "gqa/diagnose/faults/fault.hpp"
 
 namespace gqa {
 namespace {

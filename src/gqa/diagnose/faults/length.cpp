@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "gqa/diagnose/fault.hpp"
-#include "gqa/diagnose/row_keys.hpp"
+#include "gqa/diagnose/evaluate/row_keys.hpp"
+#include "gqa/diagnose/faults/fault.hpp"
 
 namespace gqa {
 namespace {

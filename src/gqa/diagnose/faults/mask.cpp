@@ -1,7 +1,7 @@
 // Faults of explicit masks, of hidden slots and of rows without a key.
 #include <array>
 
-#include "gqa/diagnose/fault.hpp"
+#include "gqa/diagnose/faults/fault.hpp"
 
 namespace gqa {
 namespace {

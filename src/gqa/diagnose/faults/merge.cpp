@@ -1,7 +1,7 @@
 // Faults of split histories that are merged by their log-sum-exp.
 #include <array>
 
-#include "gqa/diagnose/fault.hpp"
+#include "gqa/diagnose/faults/fault.hpp"
 
 namespace gqa {
 namespace {

@@ -1,7 +1,7 @@
 // Faults of attention sinks.
 #include <array>
 
-#include "gqa/diagnose/fault.hpp"
+#include "gqa/diagnose/faults/fault.hpp"
 
 namespace gqa {
 namespace {

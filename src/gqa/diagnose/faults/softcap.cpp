@@ -1,7 +1,7 @@
 // Faults of the softcap.
 #include <array>
 
-#include "gqa/diagnose/fault.hpp"
+#include "gqa/diagnose/faults/fault.hpp"
 
 namespace gqa {
 namespace {

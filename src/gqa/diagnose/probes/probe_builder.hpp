@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gqa/diagnose/probe.hpp"
+#include "gqa/diagnose/probes/probe.hpp"
 
 namespace gqa {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gqa/audit/error_map.hpp"
+#include "gqa/audit/decide/error_map.hpp"
 
 namespace gqa::html {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gqa/diagnose/identify.hpp"
+#include "gqa/diagnose/probes/identify.hpp"
 #include "gqa/exact/enumeration.hpp"
 #include "gqa/report/audit_report.hpp"
 #include "gqa/theory/claim.hpp"

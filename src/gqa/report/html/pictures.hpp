@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "gqa/audit/error_map.hpp"
-#include "gqa/audit/tolerance.hpp"
-#include "gqa/diagnose/audit_pictures.hpp"
+#include "gqa/audit/decide/error_map.hpp"
+#include "gqa/audit/decide/tolerance.hpp"
+#include "gqa/diagnose/cases/audit_pictures.hpp"
 #include "gqa/num/rational.hpp"
 #include "gqa/report/html/markup.hpp"
 

@@ -1,0 +1,228 @@
+#include "gqa/audit/enclose/enclosure.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "gqa/audit/models/ball_norms.hpp"
+#include "gqa/num/arithmetic_environment.hpp"
+
+namespace gqa {
+namespace {
+
+// Reads a [S, width] history into balls; marks rows that hold anything not finite.
+Tensor<Ball> read_balls(const History& history, std::int64_t batch, std::int64_t kv_head,
+                        std::vector<char>& finite) {
+  const std::int64_t rows = history.rows();
+  const auto width = static_cast<std::size_t>(history.width());
+  Tensor<Ball> balls({1, 1, rows, history.width()});
+  std::vector<double> buffer(width);
+  for (std::int64_t s = 0; s < rows; ++s) {
+    history.read_rows(batch, kv_head, s, s + 1, buffer.data(), width);
+    const auto row = balls.matrix(0, 0).row(static_cast<std::size_t>(s));
+    for (std::size_t d = 0; d < width; ++d) {
+      if (std::isfinite(buffer[d])) {
+        row[d] = Ball(buffer[d]);
+      } else {
+        finite[static_cast<std::size_t>(s)] = 0;
+      }
+    }
+  }
+  return balls;
+}
+
+std::vector<double> read_query(const AttentionProblem& problem, std::int64_t batch,
+                               std::int64_t head, std::int64_t row) {
+  std::vector<double> query(static_cast<std::size_t>(problem.dimensions.key_size));
+  problem.query.read_rows(batch, head, row, row + 1, query.data(), query.size());
+  return query;
+}
+
+std::int64_t slope_index(const AttentionProblem& problem, std::int64_t batch, std::int64_t head) {
+  return batch * problem.dimensions.q_heads + head;
+}
+
+double mask_bias(const AttentionProblem& problem, std::int64_t b, std::int64_t h, std::int64_t i,
+                 std::size_t j) {
+  if (!problem.bias) return 0;
+  const auto index = broadcast_index(problem.bias->shape(), b, h, i, static_cast<std::int64_t>(j));
+  return index ? problem.bias->data()[*index] : 0;
+}
+
+}  // namespace
+
+EnclosureReader::EnclosureReader(const AttentionProblem& problem, std::int64_t batch,
+                                 std::int64_t kv_head)
+    : problem_(problem),
+      batch_(batch),
+      kv_head_(kv_head),
+      key_row_finite_(static_cast<std::size_t>(problem.dimensions.keys), 1) {
+  // Operands that are subnormal would be read as zeros.
+  require_ieee_arithmetic();
+  key_ = read_balls(problem.key, batch, kv_head, key_row_finite_);
+  key_finite_ = key_row_finite_;
+  value_ = read_balls(problem.value, batch, kv_head, key_finite_);
+}
+
+std::vector<std::size_t> EnclosureReader::visible(std::int64_t head, std::int64_t row) const {
+  return problem_.visibility.keys_of(batch_, head, row);
+}
+
+bool EnclosureReader::is_finite(std::int64_t head, std::int64_t row,
+                                const std::vector<std::size_t>& visible) const {
+  const std::vector<double> query = read_query(problem_, batch_, head, row);
+  if (const auto logit = problem_.sink_of(head); logit && !std::isfinite(*logit)) return false;
+  if (problem_.alibi_slopes &&
+      !std::isfinite((
+          *problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))])) {
+    return false;
+  }
+  return std::ranges::all_of(query, [](double q) { return std::isfinite(q); }) &&
+         std::ranges::all_of(visible, [this, head, row](std::size_t j) {
+           return key_finite_[j] != 0 && std::isfinite(mask_bias(problem_, batch_, head, row, j));
+         });
+}
+
+std::vector<Ball> EnclosureReader::query_balls(std::int64_t head, std::int64_t row) const {
+  const std::vector<double> query = read_query(problem_, batch_, head, row);
+  return {query.begin(), query.end()};
+}
+
+std::optional<Rational> EnclosureReader::exact_bias(std::int64_t head, std::int64_t row,
+                                                    std::size_t key) const {
+  const double added = mask_bias(problem_, batch_, head, row, key);
+  if (!std::isfinite(added)) return std::nullopt;
+  Rational bias(added);
+  if (problem_.alibi_slopes) {
+    const auto slope =
+        (*problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))];
+    if (!std::isfinite(slope)) return std::nullopt;
+    const std::int64_t position = problem_.visibility.position(batch_, row);
+    const std::int64_t distance = std::abs(position - static_cast<std::int64_t>(key));
+    bias -= Rational(slope) * Rational(static_cast<long>(distance));
+  }
+  return bias;
+}
+
+std::vector<Ball> EnclosureReader::bias_row(std::int64_t head, std::int64_t row,
+                                            const std::vector<std::size_t>& visible) const {
+  std::vector<Ball> bias;
+  if (!problem_.has_bias()) return bias;
+  bias.resize(static_cast<std::size_t>(problem_.dimensions.keys));
+  const std::int64_t position = problem_.visibility.position(batch_, row);
+  for (const std::size_t j : visible) {
+    bias[j] = Ball(mask_bias(problem_, batch_, head, row, j));
+    if (problem_.alibi_slopes) {
+      const auto slope =
+          (*problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))];
+      const std::int64_t distance = std::abs(position - static_cast<std::int64_t>(j));
+      bias[j] -= Ball(slope) * Ball(static_cast<double>(distance));
+    }
+  }
+  return bias;
+}
+
+Ball EnclosureReader::bias_magnitude(std::int64_t head, std::int64_t row, std::size_t key) const {
+  const Ball mask(std::abs(mask_bias(problem_, batch_, head, row, key)));
+  if (!problem_.alibi_slopes) return mask;
+  const auto slope =
+      (*problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))];
+  const std::int64_t position = problem_.visibility.position(batch_, row);
+  const std::int64_t distance = std::abs(position - static_cast<std::int64_t>(key));
+  return mask + Ball(std::abs(slope)) * Ball(static_cast<double>(distance));
+}
+
+EnclosureReader::Row EnclosureReader::row(std::int64_t head, std::int64_t row,
+                                          const std::vector<std::size_t>& visible) const {
+  const std::vector<double> query = read_query(problem_, batch_, head, row);
+  const std::vector<Ball> query_balls(query.begin(), query.end());
+  const std::vector<Ball> bias = bias_row(head, row, visible);
+  const auto keys = static_cast<std::size_t>(problem_.dimensions.keys);
+  const auto value_size = static_cast<std::size_t>(problem_.dimensions.value_size);
+  const BallNumbers::Values values(value_.data(), keys, value_size);
+  const Ball scale = problem_.scale_ball();
+  const Ball softcap(problem_.contract.softcap);
+  std::optional<Ball> sink;
+  RowOperands<BallNumbers> operands;
+  operands.query = query_balls;
+  operands.key = key_.matrix(0, 0);
+  operands.values = &values;
+  operands.scale = &scale;
+  operands.visible = visible;
+  operands.bias = bias;
+  if (problem_.contract.softcap != 0) operands.softcap = &softcap;
+  if (const auto logit = problem_.sink_of(head)) {
+    sink = Ball(*logit);
+    operands.sink = &*sink;
+  }
+  Row owned;
+  owned.output.resize(value_size);
+  owned.weights.resize(keys);
+  RowResult<BallNumbers> result;
+  result.output = owned.output;
+  result.weights = owned.weights;
+  attend_row(operands, keys, result);
+  owned.scores = std::move(result.scores);
+  return owned;
+}
+
+RowRounding EnclosureReader::rounding(const PrecisionModel& model, std::int64_t head,
+                                      std::int64_t row, const std::vector<std::size_t>& visible,
+                                      const Row& result) const {
+  const std::vector<double> query = read_query(problem_, batch_, head, row);
+  const std::vector<Ball> query_balls(query.begin(), query.end());
+  RowRounding rounding;
+  rounding.key_size = problem_.dimensions.key_size;
+  rounding.visible = static_cast<std::int64_t>(visible.size());
+  rounding.query_norm2 = norm2(query_balls);
+  rounding.query_norm4_squared = norm4_squared(query_balls);
+  rounding.scale = problem_.scale_ball();
+  rounding.plain = problem_.contract.softcap == 0 && !problem_.has_bias();
+  rounding.softcap = Ball(problem_.contract.softcap);
+  if (model.operand > 0) rounding.query = query_balls;
+  Ball total_weight;
+  for (const std::size_t j : visible) {
+    const auto key = key_.matrix(0, 0).row(j);
+    rounding.key_norm2.push_back(norm2(key));
+    rounding.key_norm4_squared.push_back(norm4_squared(key));
+    rounding.scores.push_back(result.scores[j]);
+    rounding.raw_scores.push_back(rounding.plain ? result.scores[j]
+                                                 : dot(query_balls.data(), key.data(), key.size()) *
+                                                       rounding.scale);
+    rounding.weights.push_back(result.weights[j]);
+    if (problem_.bias && problem_.alibi_slopes) {
+      rounding.biases.push_back(bias_magnitude(head, row, j));
+    }
+    if (model.operand > 0) rounding.keys.insert(rounding.keys.end(), key.begin(), key.end());
+    total_weight += result.weights[j];
+  }
+  if (const auto logit = problem_.sink_of(head)) {
+    rounding.sink_score = Ball(*logit);
+    rounding.sink_weight = max(Ball(1) - total_weight, Ball(0));
+  }
+  return rounding;
+}
+
+std::optional<Rational> EnclosureReader::mean_of_all(std::int64_t column) const {
+  const std::int64_t keys = problem_.dimensions.keys;
+  if (keys == 0) return std::nullopt;
+  Rational sum;
+  for (std::int64_t key = 0; key < keys; ++key) {
+    const double value = problem_.value.value(batch_, kv_head_, key, column);
+    if (!std::isfinite(value)) return std::nullopt;
+    sum += Rational(value);
+  }
+  return Rational(sum / Rational(static_cast<long>(keys)));
+}
+
+std::vector<const Ball*> EnclosureReader::value_column(const std::vector<std::size_t>& visible,
+                                                       std::int64_t column) const {
+  std::vector<const Ball*> values;
+  values.reserve(visible.size());
+  for (const std::size_t j : visible) {
+    values.push_back(&value_.matrix(0, 0)(j, static_cast<std::size_t>(column)));
+  }
+  return values;
+}
+
+}  // namespace gqa

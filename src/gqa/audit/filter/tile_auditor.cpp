@@ -1,0 +1,344 @@
+#include "gqa/audit/filter/tile_auditor.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gqa/audit/filter/filter_bias.hpp"
+#include "gqa/audit/filter/vector_decision.hpp"
+#include "gqa/audit/filter/vector_exp.hpp"
+
+namespace gqa {
+namespace {
+
+// Rows of a tile whose null outputs the tile's sums do not refute and that are looked at once more:
+// one refuted row is enough for a verdict.
+constexpr std::int64_t most_unrefuted_asked = 2;
+
+}  // namespace
+
+std::shared_ptr<const RowAuditor> RowAuditors::of(std::int64_t batch, std::int64_t kv_head) {
+  const std::lock_guard lock(mutex_);
+  if (!latest_ || batch != batch_ || kv_head != kv_head_) {
+    latest_.reset();  // before the next one is made: one is large enough
+    latest_ = std::make_shared<RowAuditor>(problem_, options_, batch, kv_head);
+    batch_ = batch;
+    kv_head_ = kv_head;
+  }
+  return latest_;
+}
+
+// One element of a tile against its reference.
+struct TileAuditor::Element {
+  std::size_t r;
+  std::int64_t column;
+  double output;
+  double centre;
+  double radius;
+  Interval error;
+  Interval magnitude;
+  Interval ulps;
+};
+
+// What is known of an element: whether it is within, and what it may be off by.
+struct TileAuditor::Answer {
+  ElementDecision decision;
+  Interval allowed{0, std::numeric_limits<double>::infinity()};
+};
+
+// What of a row the tile's sums left open.
+struct TileAuditor::OpenRow {
+  std::size_t r;
+  std::vector<Element> elements;
+  bool nulls = false;  // the row's null outputs are asked, too
+};
+
+// What is at hand while a tile is audited.
+struct TileAuditor::Work {
+  const FilterTile& tile;
+  AuditTally& tally;
+  std::vector<double> outputs = {};           // of the current row, padded for vectors
+  std::vector<double> sure_errors = {};       // of the current row: surely_within's ulp_errors
+  std::vector<double> sure_shares = {};       // and its shares
+  std::optional<LikelyInterval> likely = {};  // of the current row
+  std::vector<OpenRow> open_rows = {};        // waiting for more
+  std::unique_ptr<RoundingRows> rounding_rows = {};  // made when first needed
+  std::vector<std::int64_t> open_columns = {};
+  NullRow nulls = {};                // of the current row
+  std::int64_t unrefuted_asked = 0;  // rows whose null outputs were asked a second time
+};
+
+TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& options)
+    : problem_(problem),
+      options_(options),
+      model_(std::get_if<ModelTolerance>(&options.tolerance)),
+      ulps_(problem.output->format()),
+      largest_(problem.output->format().maximum()),
+      rows_(problem, options) {
+  if (model_ == nullptr) {
+    stated_.emplace(options.tolerance);
+    return;
+  }
+  const PrecisionModel& model = *model_->model;
+  likely_.emplace(LikelyContext{model, problem.dimensions.key_size, options.recorded,
+                                problem.contract.softcap == 0 && !problem.has_bias(),
+                                has_two_biases(problem)});
+}
+
+void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
+  Work work{.tile = tile, .tally = tally};
+  work.outputs.resize(padded(static_cast<std::size_t>(problem_.dimensions.value_size)));
+  work.sure_errors.resize(work.outputs.size());
+  work.sure_shares.resize(work.outputs.size());
+  for (std::size_t r = 0; r < tile.rows.size(); ++r) {
+    const FilterRow& row = tile.rows[r];
+    if (row.open || row.visible == 0) {
+      rows_.of(tile.batch, tile.kv_head)->audit_row(row.head, row.row, tally);
+      continue;
+    }
+    audit_row(r, work);
+    if (!work.open_columns.empty()) {
+      rows_.of(tile.batch, tile.kv_head)
+          ->audit_columns(row.head, row.row, work.open_columns, tally);
+    }
+    if (work.open_rows.size() == RoundingRows::most_rows) decide_open_rows(work);
+  }
+  decide_open_rows(work);
+}
+
+// Puts what surely_within marked on the map.
+void TileAuditor::map_sure_elements(std::size_t r, Work& work) const {
+  const FilterRow& row = work.tile.rows[r];
+  const std::int64_t place = work.tile.batch * problem_.dimensions.q_heads + row.head;
+  for (std::int64_t c = 0; c < work.tile.columns; ++c) {
+    const double error = work.sure_errors[static_cast<std::size_t>(c)];
+    if (error >= 0) work.tally.error_map.add_error(place, row.row, error);
+  }
+}
+
+// All that vectors can tell of a row: what is surely within is counted, and marked.
+void TileAuditor::settle_sure_elements(std::size_t r, Work& work) const {
+  const FilterTile& tile = work.tile;
+  const RowElements row{work.outputs.data(),        tile.values + r * tile.stride,
+                        tile.column_maximum.data(), static_cast<std::size_t>(tile.columns),
+                        tile.rows[r].relative,      tile.rows[r].underflow};
+  const FloatFormat& format = problem_.output->format();
+  SureElements sure;
+  if (row.columns > most_columns) {
+    std::ranges::fill(work.sure_errors, not_sure);
+  } else if (stated_) {
+    sure = surely_within(row, format, stated_->sure_allowance(), work.sure_errors.data(),
+                         work.sure_shares.data());
+  } else if (const auto allowance = work.likely->sure_allowance()) {
+    sure = surely_within(row, format, *allowance, work.sure_errors.data(), work.sure_shares.data());
+  } else {
+    std::ranges::fill(work.sure_errors, not_sure);
+  }
+  AuditTally& tally = work.tally;
+  tally.elements += sure.count;
+  tally.decided_by_filter += sure.count;
+  tally.add_errors(sure.max_absolute_error, sure.max_ulp_error, sure.ulp_units, sure.count);
+  tally.max_share = std::max(tally.max_share, sure.max_share);
+  if (tally.error_map.is_kept()) map_sure_elements(r, work);
+  if (!tally.may_be_worst(sure.max_share)) return;
+  for (std::int64_t c = 0; c < tile.columns; ++c) {
+    const auto at = static_cast<std::size_t>(c);
+    if (work.sure_errors[at] == not_sure || !tally.may_be_worst(work.sure_shares[at])) continue;
+    const Element e = element(work, r, c);
+    Answer answer = decide(work, e);
+    answer.decision = {Uncertain::yes(), FailureStrength::none};
+    tally.add_worst(worst_element(work, e, in_ulps(e.error, e.ulps), answer));
+  }
+}
+
+inline TileAuditor::Element TileAuditor::element(const Work& work, std::size_t r,
+                                                 std::int64_t column) const {
+  Element element{};
+  element.r = r;
+  element.column = column;
+  element.output = work.outputs[static_cast<std::size_t>(column)];
+  element.centre = work.tile.output(r, column);
+  element.radius = work.tile.radius(r, column);
+  element.error = error_interval(element.output, element.centre, element.radius);
+  element.magnitude = magnitude_interval(element.centre, element.radius);
+  element.ulps = ulps_.ulps(element.magnitude);
+  return element;
+}
+
+// By what the tile knows.
+inline TileAuditor::Answer TileAuditor::decide(const Work& work, const Element& e) const {
+  if (!work.likely) {
+    const Interval allowed = stated_->allowed(e.magnitude, e.ulps);
+    return {{within(e.error, allowed), FailureStrength::proved}, allowed};
+  }
+  const Interval allowed = work.likely->allowance(e.column, e.radius);
+  const Uncertain likely = within(e.error, allowed);
+  if (likely.certainly()) return {{likely, FailureStrength::none}, allowed};
+  // What the worst case explains is asked once more; but one proof is enough.
+  const bool enough = work.tally.proved_violations > 0 && !model_->accept_worst_case;
+  return {{enough ? likely : Uncertain::unknown(), FailureStrength::statistical}, allowed};
+}
+
+// The allowance of an element of the k-th open row.
+Interval TileAuditor::allowance(RoundingRows& rows, std::size_t k, std::int64_t column,
+                                double radius) const {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Interval worst = rows.worst(k, column, radius).value_or(Interval{infinity, infinity});
+  if (model_->accept_worst_case) return worst;
+  const Interval likely = rows.likely(k, column, radius);
+  return {std::min(likely.lower, worst.lower), std::min(likely.upper, worst.upper)};
+}
+
+// By both bounds of the k-th open row.
+TileAuditor::Answer TileAuditor::decide(RoundingRows& rows, std::size_t k, const Element& e) const {
+  const Uncertain likely = within(e.error, rows.likely(k, e.column, e.radius));
+  const auto worst = rows.worst(k, e.column, e.radius);
+  // Where nothing bounds the worst case, nothing is proved.
+  std::optional<Uncertain> possible;
+  if (worst) possible = within(e.error, *worst);
+  // How strong a failure is, the audit asks of the worst elements alone.
+  return {by_bounds(likely, possible, model_->accept_worst_case),
+          allowance(rows, k, e.column, e.radius)};
+}
+
+inline void TileAuditor::record(const Work& work, const Element& e, const Answer& answer) const {
+  AuditTally& tally = work.tally;
+  const FilterRow& row = work.tile.rows[e.r];
+  ++tally.elements;
+  ++tally.decided_by_filter;
+  const Bounds ulp_error = in_ulps(e.error, e.ulps);
+  const std::int64_t place = work.tile.batch * problem_.dimensions.q_heads + row.head;
+  tally.add_errors({e.error.lower, e.error.upper}, ulp_error,
+                   std::abs(e.output - e.centre) / e.ulps.upper);
+  tally.error_map.add_error(place, row.row, ulp_error.upper);
+  const WorstElement worst = worst_element(work, e, ulp_error, answer);
+  if (answer.decision.within.certainly_not()) {
+    tally.add_violation(place, row.row, e.column);
+    if (answer.decision.strength == FailureStrength::proved) ++tally.proved_violations;
+  } else {
+    tally.max_share = std::max(tally.max_share, worst.share());
+    if (!tally.may_be_worst(worst.share())) return;
+  }
+  tally.add_worst(worst);
+}
+
+WorstElement TileAuditor::worst_element(const Work& work, const Element& e, const Bounds& ulp_error,
+                                        const Answer& answer) const {
+  return measured_element(
+      {work.tile.batch, work.tile.rows[e.r].head, work.tile.rows[e.r].row, e.column}, e.output,
+      e.centre, e.radius, e.error, ulp_error, answer.allowed, answer.decision.within);
+}
+
+void TileAuditor::audit_row(std::size_t r, Work& work) {
+  const FilterTile& tile = work.tile;
+  const FilterRow& row = tile.rows[r];
+  problem_.output->read_rows(tile.batch, row.head, row.row, row.row + 1, work.outputs.data(),
+                             static_cast<std::size_t>(tile.columns));
+  work.open_columns.clear();
+  if (likely_) work.likely.emplace(*likely_, tile, r, problem_.sink_of(row.head));
+  settle_sure_elements(r, work);
+  OpenRow open{r, {}};
+  for (std::int64_t c = 0; c < problem_.dimensions.value_size; ++c) {
+    if (work.sure_errors[static_cast<std::size_t>(c)] != not_sure) continue;
+    const Element e = element(work, r, c);
+    if (std::abs(e.output) >= largest_ || !std::isfinite(e.output) ||
+        e.ulps.upper > 2 * e.ulps.lower) {
+      // May stand for what is beyond the largest number; or so close to zero that an error in
+      // ulps would say nothing.
+      work.open_columns.push_back(c);
+      continue;
+    }
+    const Answer answer = decide(work, e);
+    if (answer.decision.within.is_decided()) {
+      record(work, e, answer);
+    } else if (likely_) {
+      open.elements.push_back(e);
+    } else {
+      work.open_columns.push_back(c);
+    }
+  }
+  refute_nulls(r, work);
+  open.nulls = likely_ && work.nulls.counts() && !work.nulls.refutes_zeros() &&
+               work.unrefuted_asked < most_unrefuted_asked;
+  if (open.nulls) {
+    ++work.unrefuted_asked;
+  } else {
+    work.nulls.add_to(work.tally.nulls);
+  }
+  if (open.nulls || !open.elements.empty()) work.open_rows.push_back(std::move(open));
+}
+
+// What a null output would be off by is the magnitude of the reference: where that is largest, it
+// is most easily seen; under a stated tolerance everywhere, if not there.
+void TileAuditor::refute_nulls(std::size_t r, Work& work) {
+  const FilterTile& tile = work.tile;
+  const auto ask = [&](std::int64_t c) {
+    const Element e = element(work, r, c);
+    const Interval allowed =
+        work.likely ? work.likely->allowance(c, e.radius) : stated_->allowed(e.magnitude, e.ulps);
+    const bool is_worst = model_ != nullptr && model_->accept_worst_case;
+    work.nulls.add(e.magnitude.lower,
+                   is_worst ? std::numeric_limits<double>::infinity() : allowed.upper);
+  };
+  work.nulls = {};
+  std::int64_t largest = 0;
+  for (std::int64_t c = 1; c < tile.columns; ++c) {
+    if (std::abs(tile.output(r, c)) > std::abs(tile.output(r, largest))) largest = c;
+  }
+  if (tile.columns > 0) ask(largest);
+  if (work.nulls.is_settled() || work.likely) return;
+  for (std::int64_t c = 0; c < tile.columns && !work.nulls.is_settled(); ++c) ask(c);
+}
+
+// Both bounds of all rows that wait, and enclosures for what they too leave open.
+void TileAuditor::decide_open_rows(Work& work) {
+  if (work.open_rows.empty()) return;
+  if (!work.rounding_rows) work.rounding_rows = std::make_unique<RoundingRows>(problem_, *likely_);
+  std::vector<std::size_t> rows;
+  for (const OpenRow& open : work.open_rows) rows.push_back(open.r);
+  work.rounding_rows->read(work.tile, rows);
+  refine_open_rows(work);
+  for (std::size_t k = 0; k < rows.size(); ++k) decide_open_row(k, work);
+  work.open_rows.clear();
+}
+
+// The rows in which something is beyond what is known without a second look.
+void TileAuditor::refine_open_rows(Work& work) {
+  RoundingRows& rows = *work.rounding_rows;
+  std::vector<std::size_t> further;
+  for (std::size_t k = 0; k < work.open_rows.size(); ++k) {
+    const OpenRow& open = work.open_rows[k];
+    const bool is_open = std::ranges::any_of(open.elements, [&](const Element& e) {
+      return !decide(rows, k, e).decision.within.is_decided();
+    });
+    if (open.nulls || is_open) further.push_back(k);
+  }
+  rows.refine(further);
+}
+
+void TileAuditor::decide_open_row(std::size_t k, Work& work) {
+  const OpenRow& open = work.open_rows[k];
+  const FilterRow& row = work.tile.rows[open.r];
+  work.open_columns.clear();
+  for (const Element& e : open.elements) {
+    const Answer answer = decide(*work.rounding_rows, k, e);
+    if (answer.decision.within.is_decided()) {
+      record(work, e, answer);
+    } else {
+      work.open_columns.push_back(e.column);
+    }
+  }
+  if (!work.open_columns.empty()) {
+    rows_.of(work.tile.batch, work.tile.kv_head)
+        ->audit_columns(row.head, row.row, work.open_columns, work.tally);
+  }
+  if (!open.nulls) return;
+  NullRow nulls;
+  for (std::int64_t c = 0; c < work.tile.columns; ++c) {
+    const double radius = work.tile.radius(open.r, c);
+    nulls.add(magnitude_interval(work.tile.output(open.r, c), radius).lower,
+              allowance(*work.rounding_rows, k, c, radius).upper);
+  }
+  nulls.add_to(work.tally.nulls);
+}
+
+}  // namespace gqa

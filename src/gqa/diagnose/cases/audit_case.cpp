@@ -1,0 +1,113 @@
+#include "gqa/diagnose/cases/audit_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gqa/attention/packed.hpp"
+#include "gqa/audit/model_choice.hpp"
+#include "gqa/diagnose/cases/recording_diagnosis.hpp"
+
+namespace gqa {
+namespace {
+
+std::optional<SampledRows> sampled_rows(const AuditOptions& options, const Dimensions& dimensions) {
+  if (!options.sample) return std::nullopt;
+  const std::int64_t of = row_count(dimensions);
+  return SampledRows{std::min(options.sample->rows, of), of, options.sample->seed};
+}
+
+AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
+                     const Contract& contract, const CaseOptions& asked) {
+  const AttentionProblem problem = make_problem(tensors, contract);
+  AuditCase entry;
+  entry.path = path;
+  entry.contract = problem.contract;
+  entry.dimensions = problem.dimensions;
+  entry.operands = operands_present(problem, tensors);
+  if (problem.output) entry.element_type = name(problem.output->type());
+  // Without an output, of the gradient that comes first.
+  for (const auto& gradient : {tensors.grad_query, tensors.grad_key, tensors.grad_value}) {
+    if (entry.element_type.empty() && gradient) entry.element_type = name(gradient->type);
+  }
+  AuditOptions options = asked.audit;
+  entry.sample = sampled_rows(options, problem.dimensions);
+  if (asked.prepare) asked.prepare(entry, tensors, options);
+  if (asked.tolerance) {
+    entry.tolerance = options.tolerance = *asked.tolerance;
+    entry.outputs = audit_outputs(problem, tensors, options);
+  } else {
+    entry.outputs = audit_with_candidates(problem, tensors, options, asked.accept_worst_case);
+    entry.tolerance = entry.outputs.front().tolerance;
+  }
+  entry.result = entry.outputs.front().result;
+  entry.verdict = worst_verdict(entry.outputs);
+  return entry;
+}
+
+// Names what is wrong with all cases, the documents of one recording.
+void diagnose_cases(const ProblemTensors& tensors, const Contract& contract,
+                    std::vector<AuditCase>& cases) {
+  std::vector<OutputAudit> outputs;
+  for (const AuditCase& entry : cases) {
+    outputs.insert(outputs.end(), entry.outputs.begin(), entry.outputs.end());
+  }
+  auto worst = std::ranges::find(cases, Verdict::fail, &AuditCase::verdict);
+  if (worst == cases.end()) worst = cases.begin();
+  if (worst->verdict != Verdict::fail && worst->verdict != Verdict::pass) return;
+  worst->diagnosis = diagnose_recording(tensors, contract, outputs, worst->tolerance);
+}
+
+void draw_case(const ProblemTensors& tensors, const Contract& contract, AuditCase& entry) {
+  // Gradients alone have no picture.
+  if (!entry.result || !tensors.output) return;
+  entry.pictures = audit_pictures(tensors, contract, entry.tolerance, entry.result->tally.worst,
+                                  entry.diagnosis ? &*entry.diagnosis : nullptr);
+}
+
+}  // namespace
+
+std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors& tensors,
+                                   const Contract& contract, const CaseOptions& options) {
+  std::vector<AuditCase> cases;
+  const std::vector<PackedDocument> documents = cut_documents(tensors, contract);
+  for (const PackedDocument& document : documents) {
+    const std::string place =
+        tensors.cu_seqlens_q ? fmt::format("{}: document {}", path, document.index) : path;
+    cases.push_back(audit_case(place, document.tensors, contract, options));
+  }
+  if (options.diagnose) diagnose_cases(tensors, contract, cases);
+  for (std::size_t i = 0; options.draw && i < cases.size(); ++i) {
+    draw_case(documents[i].tensors, contract, cases[i]);
+  }
+  return cases;
+}
+
+AuditCase failed_case(const std::string& path, const InputError& error) {
+  AuditCase entry;
+  entry.path = path;
+  entry.verdict = Verdict::error;
+  entry.error = error.what();
+  entry.error_code = error.code();
+  return entry;
+}
+
+AuditCase finding_case(const std::string& path, const std::string& finding) {
+  AuditCase entry;
+  entry.path = path;
+  entry.verdict = Verdict::fail;
+  entry.error = finding;
+  entry.error_code = "kernel.finding";
+  return entry;
+}
+
+AuditCase unsupported_case(const std::string& path) {
+  AuditCase entry;
+  entry.path = path;
+  entry.verdict = Verdict::undecided;
+  entry.error = "the kernel does not support this problem";
+  entry.error_code = "kernel.unsupported";
+  return entry;
+}
+
+}  // namespace gqa

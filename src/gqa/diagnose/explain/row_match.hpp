@@ -1,0 +1,61 @@
+// Does a recorded row hold what a behaviour gives?
+#pragma once
+
+#include "gqa/diagnose/explain/row_allowance.hpp"
+#include "gqa/num/uncertain.hpp"
+
+namespace gqa {
+
+/// One recorded problem under diagnosis.
+struct DiagnosisCase {
+  Behaviour declared;
+  Tolerance tolerance;
+  const FloatFormat* format = nullptr;  ///< of the output
+  std::vector<RowPlace> suspects = {};  ///< rows known to be wrong; a search compares them too
+};
+
+/// A case from tensors that passed make_problem; `output` must be there.
+/// Errors: those of behaviour_of.
+DiagnosisCase make_diagnosis_case(const ProblemTensors& tensors, const Contract& contract,
+                                  const Tolerance& tolerance);
+
+/// A recorded row beside what a behaviour gives, in binary64.
+struct RowComparison {
+  EvaluatedRow<double> expected;
+  std::vector<double> allowed;  ///< [dv]; empty where the behaviour leaves the row open
+  bool matches = true;
+  /// [dv] recorded minus expected, 0 where both are the same NaN, infinite where one is.
+  std::vector<double> distance;
+};
+RowComparison compare_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
+                              const RowPlace& place);
+
+/// In binary64, with a margin: false only if the row is certainly not explained, as far as
+/// binary64 can tell.
+bool matches_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
+                     const RowPlace& place);
+
+/// By enclosures and the tolerance's own bounds.
+Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour, const RowPlace& place);
+
+/// One row of a behaviour, ready to be compared with that of others.
+class ExpectedRow {
+ public:
+  ExpectedRow(const DiagnosisCase& problem, const Behaviour& behaviour, const RowPlace& place);
+
+  /// Does another behaviour give the same row, to within `share` of what the tolerance allows?
+  bool is_same(const Behaviour& other, double share = 1) const;
+
+  const RowPlace& place() const { return place_; }
+  const EvaluatedRow<double>& row() const { return row_; }
+
+ private:
+  RowPlace place_;  ///< as declared
+  EvaluatedRow<double> row_;
+  std::vector<double> allowed_;
+};
+
+/// The recorded element [place, column] as the behaviour walks the output.
+double recorded(const Behaviour& behaviour, const RowPlace& place, std::int64_t column);
+
+}  // namespace gqa

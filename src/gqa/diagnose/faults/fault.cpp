@@ -1,0 +1,131 @@
+#include "gqa/diagnose/faults/fault.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gqa {
+namespace {
+
+std::vector<const FaultKind*> collect() {
+  std::vector<const FaultKind*> kinds;
+  for (const auto table : {layout_faults(), length_faults(), head_map_faults(), causal_faults(),
+                           window_faults(), mask_faults(), scale_faults(), softcap_faults(),
+                           bias_faults(), softmax_faults(), merge_faults(), sink_faults()}) {
+    for (const FaultKind& kind : table) kinds.push_back(&kind);
+  }
+  return kinds;
+}
+
+// A measured kind edits nothing by itself: Fault::measured does.
+Edit apply_nothing(Behaviour&, std::int64_t) {
+  return Edit::not_applicable;
+}
+
+}  // namespace
+
+const FaultKind measured_head_map{"head_map.other",
+                                  "another head map than the declared one fits every head",
+                                  "kv(h) as listed", "-", apply_nothing};
+const FaultKind measured_scale{"scale.other", "another scale than the declared one fits",
+                               "s = scale' q.k", "-", apply_nothing};
+const FaultKind measured_output_factor{
+    "scale.output", "the output is a multiple of what it should be",
+    "o' = c o: a value scale dropped, or applied twice", "S11", apply_nothing};
+const FaultKind measured_range{"visibility.other",
+                               "another range of keys than the declared one fits",
+                               "keys from p + first to p + last", "-", apply_nothing};
+
+const FaultKind moved_diagonal{"causal.diagonal", "the causal diagonal is some keys off",
+                               "j <= p + k instead of j <= p", "-", apply_nothing};
+const FaultKind moved_window_left{"window.left", "the window's left end is some keys off",
+                                  "p - left' <= j instead of p - left <= j", "-", apply_nothing};
+const FaultKind moved_window_right{"window.right", "the window's right end is some keys off",
+                                   "j <= p + right' instead of j <= p + right", "-", apply_nothing};
+
+const FaultKind content_zero{"content.zero", "is zero everywhere", "0", "-", apply_nothing};
+const FaultKind content_nan{"content.nan", "is NaN everywhere", "NaN", "-", apply_nothing};
+const FaultKind content_constant{"content.constant", "holds one number everywhere", "c", "-",
+                                 apply_nothing};
+const FaultKind content_factor{"content.factor", "is a multiple of what it should be", "c x", "-",
+                               apply_nothing};
+
+const FaultKind modes_swapped{
+    "qk_output.modes_swapped", "modes 1 and 2 of qk_matmul_output are taken for each other",
+    "after bias instead of after softcap, or the reverse", "-", apply_nothing};
+
+const FaultKind gradient_not_summed{
+    "gradient.not_summed",
+    "the gradient of a shared head holds only one query head's part, not the sum over its group",
+    "dK[kv] = dK of one query head instead of the sum over all that read it", "-", apply_nothing};
+const FaultKind gradient_averaged{
+    "gradient.averaged",
+    "the gradient of a shared head is the mean over its query heads instead of their sum",
+    "dK[kv] = sum / (Hq / Hkv) instead of the sum", "-", apply_nothing};
+const FaultKind gradient_scale_missing{"gradient.scale_missing",
+                                       "the gradient lacks the scale of the scores",
+                                       "dQ = dS K instead of scale dS K", "-", apply_nothing};
+const FaultKind gradient_negated{"gradient.negated", "the gradient has the other sign",
+                                 "-dQ instead of dQ", "-", apply_nothing};
+
+const FaultKind gradient_scale_twice{"gradient.scale_twice",
+                                     "the gradient has the scale of the scores twice",
+                                     "dQ = scale^2 dS K instead of scale dS K", "-", apply_nothing};
+const FaultKind gradient_tiled_groups{
+    "gradient.tiled_groups",
+    "the parts of the query heads are added up over tiled groups (h mod Hkv) instead of "
+    "consecutive ones",
+    "dK[kv] = sum over h mod Hkv = kv instead of floor(h / (Hq / Hkv)) = kv", "-", apply_nothing};
+const FaultKind gradient_heads_exchanged{"gradient.heads_exchanged",
+                                         "the gradients of the KV heads have changed places",
+                                         "dK[kv] = dK of another KV head", "-", apply_nothing};
+const FaultKind gradient_delta_missing{"gradient.delta_missing",
+                                       "delta, the row sums of grad_output times output, is not "
+                                       "subtracted",
+                                       "dS = P dP instead of P (dP - delta)", "-", apply_nothing};
+const FaultKind gradient_delta_other{
+    "gradient.delta",
+    "right but for delta, the row sums of grad_output times output: look at delta, or at a "
+    "gradient of the log-sum-exp that the loss uses as well",
+    "dS = P (dP - delta') with another number for each row", "-", apply_nothing};
+const FaultKind gradient_empty_row_nan{"gradient.empty_row_nan",
+                                       "the gradient of rows without a visible key is NaN",
+                                       "0 / 0 instead of 0", "-", apply_nothing};
+
+std::string Fault::describe() const {
+  if (!measurement.empty()) return fmt::format("{} ({})", kind->slug, measurement);
+  if (kind->parameters.empty()) return std::string(kind->slug);
+  return fmt::format("{} ({})", kind->slug,
+                     fmt::format(fmt::runtime(kind->parameter_name), parameter));
+}
+
+std::string_view family(const FaultKind& kind) {
+  return kind.slug.substr(0, kind.slug.find('.'));
+}
+
+bool is_narrow_sum(const FaultKind& kind) {
+  return kind.slug.ends_with("_sum");
+}
+
+std::span<const FaultKind* const> fault_kinds() {
+  static const std::vector<const FaultKind*> kinds = collect();
+  return kinds;
+}
+
+const FaultKind* find_fault(std::string_view slug) {
+  const auto kinds = fault_kinds();
+  const auto found =
+      std::ranges::find(kinds, slug, [](const FaultKind* kind) { return kind->slug; });
+  return found == kinds.end() ? nullptr : *found;
+}
+
+std::vector<Fault> all_faults() {
+  std::vector<Fault> faults;
+  for (const FaultKind* kind : fault_kinds()) {
+    if (kind->parameters.empty()) faults.push_back({kind, 0});
+    for (const std::int64_t parameter : kind->parameters) faults.push_back({kind, parameter});
+  }
+  return faults;
+}
+
+}  // namespace gqa
