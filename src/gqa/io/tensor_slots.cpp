@@ -22,9 +22,8 @@ const std::map<std::string, Slot>& slots() {
                                     {"k", &ProblemTensors::key},
                                     {"v", &ProblemTensors::value},
                                     {"o", &ProblemTensors::output}};
-    for (const auto& tensors : {input_tensors(), output_tensors()}) {
-      for (const NamedProblemTensor& tensor : tensors) all.emplace(tensor.name, tensor.field);
-    }
+    for_each_tensor(
+        [&all](const NamedProblemTensor& tensor) { all.emplace(tensor.name, tensor.field); });
     return all;
   }();
   return table;
