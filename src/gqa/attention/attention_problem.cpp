@@ -170,9 +170,10 @@ Ball AttentionProblem::scale_ball() const {
   return Ball(1) / sqrt(Ball(static_cast<int>(dimensions.key_size)));
 }
 
-std::optional<double> AttentionProblem::sink_of(std::int64_t head) const {
-  if (!sink) return std::nullopt;
-  const double logit = (*sink)[static_cast<std::size_t>(head)];
+std::optional<double> sink_logit(const std::optional<std::vector<double>>& sinks,
+                                 std::int64_t head) {
+  if (!sinks) return std::nullopt;
+  const double logit = (*sinks)[static_cast<std::size_t>(head)];
   if (logit == -std::numeric_limits<double>::infinity()) return std::nullopt;
   return logit;
 }

@@ -57,6 +57,11 @@ struct BiasTerms {
   Ball magnitude() const;
 };
 
+/// A head's sink among `sinks` [Hq]; nullopt if there is none, or it is minus infinity, whose exp
+/// adds nothing.
+std::optional<double> sink_logit(const std::optional<std::vector<double>>& sinks,
+                                 std::int64_t head);
+
 /// Operands in BHSD order, checked against each other and the contract.
 ///
 /// Real-valued: every operand is exactly the number its bits encode. `bias` holds the
@@ -78,13 +83,10 @@ struct AttentionProblem {
   /// last place as a double. Exact only if the contract states a number.
   Ball scale_ball() const;
   double scale_double() const;
-  /// The sink's logit of a query head; nullopt if there is none, or it is minus infinity,
-  /// whose exp adds nothing.
-  std::optional<double> sink_of(std::int64_t head) const;
-  /// What a row of that query head must hold if it sees no key: a sink keeps its denominator
-  /// positive, so that it is zero whatever the contract's policy (CONTRACT, step 6).
+  std::optional<double> sink_of(std::int64_t head) const { return sink_logit(sink, head); }
+  /// What a row of that query head must hold if it sees no key.
   EmptyRow empty_row_of(std::int64_t head) const {
-    return sink_of(head) ? EmptyRow::zero : contract.empty_row;
+    return empty_row_rule(contract.empty_row, sink_of(head).has_value());
   }
   bool has_bias() const { return bias.has_value() || alibi_slopes.has_value(); }
   /// The bias of the score of query row `row` and key `key`. The filter reads whole rows of the
