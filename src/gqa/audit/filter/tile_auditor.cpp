@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "gqa/audit/filter/filter_bias.hpp"
+#include "gqa/audit/filter/tile_auditor.detail.hpp"
 #include "gqa/audit/filter/vector_decision.hpp"
 #include "gqa/audit/filter/vector_exp.hpp"
 
@@ -27,53 +27,6 @@ std::shared_ptr<const RowAuditor> RowAuditors::of(std::int64_t batch, std::int64
   }
   return latest_;
 }
-
-// One element of a tile against its reference.
-struct TileAuditor::Element {
-  std::size_t r;
-  std::int64_t column;
-  double output;
-  double centre;
-  double radius;
-  Interval error;
-  Interval magnitude;
-  Interval ulps;
-};
-
-// What is known of an element: whether it is within, and what it may be off by.
-struct TileAuditor::Answer {
-  ElementDecision decision;
-  Interval allowed{0, std::numeric_limits<double>::infinity()};
-};
-
-// What of a row the tile's sums left open.
-struct TileAuditor::OpenRow {
-  std::size_t r;
-  std::vector<Element> elements;
-  bool nulls = false;  // the row's null outputs are asked, too
-};
-
-// What is at hand while a tile is audited.
-struct TileAuditor::Work {
-  const FilterTile& tile;
-  AuditTally& tally;
-  std::vector<double> outputs = {};           // of the current row, padded for vectors
-  std::vector<double> sure_errors = {};       // of the current row: surely_within's ulp_errors
-  std::vector<double> sure_shares = {};       // and its shares
-  std::optional<LikelyInterval> likely = {};  // of the current row
-  std::vector<OpenRow> open_rows = {};        // waiting for more
-  std::unique_ptr<RoundingRows> rounding_rows = {};  // made when first needed
-  std::vector<std::int64_t> open_columns = {};
-  NullRow nulls = {};                // of the current row
-  std::int64_t unrefuted_asked = 0;  // rows whose null outputs were asked a second time
-  std::map<std::size_t, FilterVerdicts> checked = {};  // of the rows that will be asked again
-
-  void note(std::size_t r, std::int64_t column, Uncertain within) {
-    if (const auto row = checked.find(r); row != checked.end()) {
-      row->second[static_cast<std::size_t>(column)] = within;
-    }
-  }
-};
 
 TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& options)
     : problem_(problem),
@@ -209,29 +162,7 @@ inline TileAuditor::Answer TileAuditor::decide(const Work& work, const Element& 
   return {{enough ? likely : Uncertain::unknown(), FailureStrength::statistical}, allowed};
 }
 
-// The allowance of an element of the k-th open row.
-Interval TileAuditor::allowance(RoundingRows& rows, std::size_t k, std::int64_t column,
-                                double radius) const {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const Interval worst = rows.worst(k, column, radius).value_or(Interval{infinity, infinity});
-  if (model_->accept_worst_case) return worst;
-  const Interval likely = rows.likely(k, column, radius);
-  return {std::min(likely.lower, worst.lower), std::min(likely.upper, worst.upper)};
-}
-
-// By both bounds of the k-th open row.
-TileAuditor::Answer TileAuditor::decide(RoundingRows& rows, std::size_t k, const Element& e) const {
-  const Uncertain likely = within(e.error, rows.likely(k, e.column, e.radius));
-  const auto worst = rows.worst(k, e.column, e.radius);
-  // Where nothing bounds the worst case, nothing is proved.
-  std::optional<Uncertain> possible;
-  if (worst) possible = within(e.error, *worst);
-  // How strong a failure is, the audit asks of the worst elements alone.
-  return {by_bounds(likely, possible, model_->accept_worst_case),
-          allowance(rows, k, e.column, e.radius)};
-}
-
-inline void TileAuditor::record(Work& work, const Element& e, const Answer& answer) const {
+void TileAuditor::record(Work& work, const Element& e, const Answer& answer) const {
   AuditTally& tally = work.tally;
   work.note(e.r, e.column, answer.decision.within);
   const FilterRow& row = work.tile.rows[e.r];
@@ -319,58 +250,6 @@ void TileAuditor::refute_nulls(std::size_t r, Work& work) {
   if (tile.columns > 0) ask(largest);
   if (work.nulls.is_settled() || work.likely) return;
   for (std::int64_t c = 0; c < tile.columns && !work.nulls.is_settled(); ++c) ask(c);
-}
-
-// Both bounds of all rows that wait, and enclosures for what they too leave open.
-void TileAuditor::decide_open_rows(Work& work) {
-  if (work.open_rows.empty()) return;
-  if (!work.rounding_rows) work.rounding_rows = std::make_unique<RoundingRows>(problem_, *likely_);
-  std::vector<std::size_t> rows;
-  for (const OpenRow& open : work.open_rows) rows.push_back(open.r);
-  work.rounding_rows->read(work.tile, rows);
-  refine_open_rows(work);
-  for (std::size_t k = 0; k < rows.size(); ++k) decide_open_row(k, work);
-  work.open_rows.clear();
-}
-
-// The rows in which something is beyond what is known without a second look.
-void TileAuditor::refine_open_rows(Work& work) {
-  RoundingRows& rows = *work.rounding_rows;
-  std::vector<std::size_t> further;
-  for (std::size_t k = 0; k < work.open_rows.size(); ++k) {
-    const OpenRow& open = work.open_rows[k];
-    const bool is_open = std::ranges::any_of(open.elements, [&](const Element& e) {
-      return !decide(rows, k, e).decision.within.is_decided();
-    });
-    if (open.nulls || is_open) further.push_back(k);
-  }
-  rows.refine(further);
-}
-
-void TileAuditor::decide_open_row(std::size_t k, Work& work) {
-  const OpenRow& open = work.open_rows[k];
-  const FilterRow& row = work.tile.rows[open.r];
-  work.open_columns.clear();
-  for (const Element& e : open.elements) {
-    const Answer answer = decide(*work.rounding_rows, k, e);
-    if (answer.decision.within.is_decided()) {
-      record(work, e, answer);
-    } else {
-      work.open_columns.push_back(e.column);
-    }
-  }
-  if (!work.open_columns.empty()) {
-    rows_.of(work.tile.batch, work.tile.kv_head)
-        ->audit_columns(row.head, row.row, work.open_columns, work.tally);
-  }
-  if (!open.nulls) return;
-  NullRow nulls;
-  for (std::int64_t c = 0; c < work.tile.columns; ++c) {
-    const double radius = work.tile.radius(open.r, c);
-    nulls.add(magnitude_interval(work.tile.output(open.r, c), radius).lower,
-              allowance(*work.rounding_rows, k, c, radius).upper);
-  }
-  nulls.add_to(work.tally.nulls);
 }
 
 }  // namespace gqa
