@@ -26,7 +26,7 @@ TEST_CASE("claims: all thirty-three are there, in order, with statement, scope a
 }
 
 TEST_CASE("claims: every one is settled but that of the trained model, which needs recordings") {
-  // The verdicts that THEORY 5 states.
+  // The verdicts of docs/theory.md, "The claims ledger".
   const std::set<std::string> refuted{"u", "w", "y", "z"};
   for (const Claim* claim : claims()) {
     CAPTURE(claim->id);
