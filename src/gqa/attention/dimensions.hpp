@@ -11,7 +11,7 @@
 
 namespace gqa {
 
-/// Sizes in the words of CONTRACT: query [B, Hq, T, dk], key [B, Hkv, S, dk],
+/// Sizes in the words of docs/contract.md: query [B, Hq, T, dk], key [B, Hkv, S, dk],
 /// value [B, Hkv, S, dv]; keys seen are P past ones followed by S new ones.
 struct Dimensions {
   std::int64_t batch = 0;       ///< B

@@ -28,7 +28,7 @@ FixtureSummary summarise(const std::vector<FixtureReport>& reports,
 std::string fixture_text(const std::vector<FixtureReport>& reports,
                          const std::optional<EnumerationCrossCheck>& cases, bool verbose);
 
-/// "gqaverify.verify/1", as PRODUCT states it.
+/// "gqaverify.verify/1", as docs/json.md states it.
 nlohmann::ordered_json fixture_json(const std::vector<FixtureReport>& reports,
                                     const std::optional<EnumerationCrossCheck>& cases);
 
