@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "blas_kernels.hpp"
 #include "cluster.hpp"
 #include "command.hpp"
 #include "descriptors.hpp"
@@ -86,6 +87,7 @@ Ending run_in_cluster(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace gqa::program;
+  choose_blas_kernels(argc, argv);
   hold_standard_descriptors();
   gqa::use_limb_pool();
   const Ending ending = ending_of([&] { return run_in_cluster(argc, argv); });

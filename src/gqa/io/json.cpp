@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -118,6 +119,44 @@ Json parse_json_strictly(std::string_view text, const std::string& where) {
   StrictBuilder builder(where);
   Json::sax_parse(text, &builder);
   return builder.take();
+}
+
+namespace {
+
+// The exponents of a text, whatever else it may be, none counted beyond what a number may have.
+std::int64_t exponent_sum(std::string_view text) {
+  constexpr std::int64_t most = 100'000;
+  std::int64_t sum = 0;
+  for (std::size_t at = text.find_first_of("eEpP"); at != text.npos;
+       at = text.find_first_of("eEpP", at + 1)) {
+    std::size_t digit = at + 1;
+    if (digit < text.size() && (text[digit] == '+' || text[digit] == '-')) ++digit;
+    std::int64_t exponent = 0;
+    for (; digit < text.size() && text[digit] >= '0' && text[digit] <= '9'; ++digit) {
+      exponent = std::min(most, exponent * 10 + (text[digit] - '0'));
+    }
+    sum += exponent;
+  }
+  return sum;
+}
+
+std::int64_t exponent_sum(const Json& value) {
+  if (value.is_string()) return exponent_sum(std::string_view(value.get_ref<const std::string&>()));
+  std::int64_t sum = 0;
+  if (value.is_structured()) {
+    for (const Json& part : value) sum += exponent_sum(part);
+  }
+  return sum;
+}
+
+}  // namespace
+
+void require_moderate_exponents(const Json& document, const std::string& where) {
+  const std::int64_t sum = exponent_sum(document);
+  if (sum <= max_exponent_sum) return;
+  throw InputError("json.numbers_too_large", where,
+                   fmt::format("the exponents of its numbers are {} together, more than {}", sum,
+                               max_exponent_sum));
 }
 
 std::string printable(std::string_view text) {
