@@ -10,7 +10,7 @@
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/io/json.hpp"
-#include "gqa/io/llama2c_checkpoint.hpp"
+#include "gqa/io/output_projections.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/rank_report.hpp"
 #include "output.hpp"
@@ -72,7 +72,7 @@ ExitStatus measure(const RankOptions& options) {
   }
   std::vector<Tensor<double>> projections;
   if (!options.checkpoint.empty()) {
-    projections = read_llama2c_checkpoint(options.checkpoint).output_projections;
+    projections = read_output_projections(options.checkpoint);
     if (projections.size() != paths.size()) {
       throw InputError("checkpoint.layers", options.checkpoint,
                        fmt::format("has {} layers for {} recordings; give one for each, in order",
@@ -145,8 +145,10 @@ Command add_rank(CLI::App& program) {
                   "Of recordings: a JSON file with contract fields, or the JSON object itself")
       ->type_name("FILE")
       ->needs(recording);
-  app->add_option("--checkpoint", options->checkpoint,
-                  "Of recordings, one per layer: a llama2.c model, whose output projections count")
+  app->add_option(
+         "--checkpoint", options->checkpoint,
+         "Of recordings, one per layer: a llama2.c model, or a safetensors file with layer0, "
+         "..., whose output projections count")
       ->type_name("FILE")
       ->needs(recording);
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
