@@ -86,8 +86,8 @@ int milliseconds_until(KernelDeadline deadline) {
 }  // namespace
 
 KernelDeadline deadline_in(double seconds) {
-  // A limit of centuries must not overflow the clock.
-  const std::chrono::duration<double> wait(std::clamp(seconds, 0.0, 1e9));
+  // A limit of centuries must not overflow the clock; NaN is no time at all.
+  const std::chrono::duration<double> wait(seconds > 0 ? std::min(seconds, 1e9) : 0.0);
   return std::chrono::steady_clock::now() +
          std::chrono::duration_cast<std::chrono::steady_clock::duration>(wait);
 }
