@@ -6,6 +6,7 @@
 
 #include "audit_run.hpp"
 #include "command.hpp"
+#include "decimal_integer.hpp"
 #include "gqa/diagnose/probes/generated_problem.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/html/pages.hpp"
@@ -145,10 +146,12 @@ Command add_audit(CLI::App& program) {
   all->type.add_to(*app, "Element type of generated problems; default: all that it takes");
   app->add_option("--problems", all->problems, "Generated problems in each type")
       ->type_name("N")
+      ->check(decimal_integer())
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app->add_option("--problem-seed", all->problem_seed, "Chooses the generated problems")
       ->type_name("N")
+      ->check(decimal_integer())
       ->capture_default_str();
   app->callback([app, paths] {
     if (paths->count() == 0 && app->count("--kernel") == 0) {
@@ -163,15 +166,19 @@ Command add_audit(CLI::App& program) {
                 "Verdicts alone: do not search for the fault that explains a failure");
   auto* sample = app->add_option("--sample", options->sample,
                                  "Audit a random choice of ROWS output rows of each problem");
-  sample->type_name("ROWS")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
+  sample->type_name("ROWS")
+      ->check(decimal_integer())
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
   app->add_option("--seed", options->seed, "Chooses the rows; the same ones on every machine")
       ->type_name("N")
+      ->check(decimal_integer())
       ->needs(sample)
       ->capture_default_str();
   app->add_option("--journal", options->journal,
                   "Keep finished blocks in FILE and go on from there after an interruption")
       ->type_name("FILE");
   app->add_option("--threads", options->threads, "Threads; 0: as many as there are cores")
+      ->check(decimal_integer())
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   options->files.add_to(*app);
