@@ -54,9 +54,13 @@ void ContractFlags::add_to(CLI::App& command) {
   };
   add("--contract", contract_, "A JSON file with contract fields, or the JSON object itself")
       ->type_name("FILE");
-  add("--layout", layout_, "Where the axes are: BHSD, BSHD, SBHD, BSH, THD")
+  add("--layout", layout_,
+      "Where the axes are: BHSD, BSHD, SBHD, BSH, THD, HSD; of one tensor: output=BSHD")
       ->type_name("L")
-      ->check(is_known_to([](const std::string& word) { parse_layout(word, "--layout"); }));
+      ->check(is_known_to([](const std::string& word) {
+        Contract contract;
+        state_layouts(contract, word, "--layout");
+      }));
   add("--q-heads", q_heads_, "Query heads of a folded layout")->type_name("N");
   add("--kv-heads", kv_heads_, "KV heads of a folded layout")->type_name("N");
   add("--head-map", head_map_,
@@ -100,7 +104,7 @@ void ContractFlags::apply(Contract& contract) const {
   } else if (!contract_.empty()) {
     read_contract(parse_json_strictly(read_text_file(contract_), contract_), contract, contract_);
   }
-  if (layout_) contract.layout = parse_layout(*layout_, "--layout");
+  if (layout_) state_layouts(contract, *layout_, "--layout");
   if (q_heads_) contract.q_num_heads = *q_heads_;
   if (kv_heads_) contract.kv_num_heads = *kv_heads_;
   if (head_map_) contract.head_map = parse_head_map(*head_map_, "--head-map");
@@ -119,6 +123,39 @@ void ContractFlags::apply(Contract& contract) const {
     contract.empty_row = parse_empty_row(*empty_row_, "--empty-row");
     contract.stated.empty_row = true;
   }
+}
+
+void TensorFlags::add_to(CLI::App& command) {
+  command
+      .add_option("--tensor", words_,
+                  "The tensor called TENSOR in the file, with or without its prefix, is NAME: query, "
+                  "key, value, output, attn_mask, ...; none=TENSOR leaves it out")
+      ->type_name("NAME=TENSOR")
+      ->group(contract_group)
+      ->take_all()
+      ->expected(1);
+}
+
+TensorChoice TensorFlags::choice() const {
+  TensorChoice choice;
+  for (const std::string& word : words_) {
+    const std::size_t equals = word.find('=');
+    const std::string role = word.substr(0, equals);
+    if (equals == std::string::npos || equals + 1 == word.size() ||
+        (role != "none" && contract_name(role).empty())) {
+      throw InputError("recording.tensor_flag", "--tensor",
+                       fmt::format("\"{}\" is not NAME=TENSOR with a name such as query, key, value, "
+                                   "output, attn_mask or none",
+                                   word));
+    }
+    const std::string tensor = word.substr(equals + 1);
+    if (role == "none") {
+      choice.left_out.push_back(tensor);
+    } else {
+      choice.named[std::string(contract_name(role))] = tensor;
+    }
+  }
+  return choice;
 }
 
 void ToleranceFlags::add_to(CLI::App& command) {

@@ -10,6 +10,7 @@
 
 #include "gqa/attention/contract.hpp"
 #include "gqa/audit/decide/tolerance.hpp"
+#include "gqa/io/tensor_slots.hpp"
 
 namespace gqa::program {
 
@@ -35,6 +36,17 @@ class ContractFlags {
   std::optional<std::string> empty_row_;
   std::optional<std::string> dialect_;
   std::map<std::string, std::optional<std::int64_t>> window_words_;  // by contract field
+};
+
+/// --tensor: which tensor of a file is which.
+class TensorFlags {
+ public:
+  void add_to(CLI::App& command);
+  /// Errors: InputError "recording.tensor_flag" at "--tensor": no NAME=TENSOR, or an unknown NAME.
+  TensorChoice choice() const;
+
+ private:
+  std::vector<std::string> words_;
 };
 
 /// --atol/--rtol, --max-ulp or --model; without any, the model is chosen by the file's types.

@@ -128,8 +128,9 @@ AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& dec
   require_present(tensors.query, "query");
   require_present(tensors.key, "key");
   require_present(tensors.value, "value");
-  const auto view = [&](const auto& tensor, const auto& heads, const char* name) {
-    return StridedTensor(tensor, contract.layout, heads_or_zero(heads), name);
+  const auto view = [&](const auto& tensor, const auto& heads, Operand operand) {
+    return StridedTensor(tensor, contract.layout_of(operand), heads_or_zero(heads),
+                         std::string(name(operand)));
   };
   // Caches are BHSD whatever the layout of the new rows, as in ONNX Attention.
   const auto cache = [](const auto& tensor, const char* name) {
@@ -142,11 +143,11 @@ AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& dec
   const auto past_value = cache(tensors.past_value, "past_value");
   AttentionProblem problem;
   problem.contract = contract;
-  problem.query = view(tensors.query, contract.q_num_heads, "query");
-  problem.key = History(view(tensors.key, contract.kv_num_heads, "key"));
-  problem.value = History(view(tensors.value, contract.kv_num_heads, "value"));
+  problem.query = view(tensors.query, contract.q_num_heads, Operand::query);
+  problem.key = History(view(tensors.key, contract.kv_num_heads, Operand::key));
+  problem.value = History(view(tensors.value, contract.kv_num_heads, Operand::value));
   problem.bias = std::move(bias);
-  if (tensors.output) problem.output = view(tensors.output, contract.q_num_heads, "output");
+  if (tensors.output) problem.output = view(tensors.output, contract.q_num_heads, Operand::output);
   const Dimensions d = resolve_dimensions(shapes_of(problem, tensors, past_key, past_value));
   require_head_count(contract.q_num_heads, d.q_heads, "q_num_heads");
   require_head_count(contract.kv_num_heads, d.kv_heads, "kv_num_heads");
