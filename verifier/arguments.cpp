@@ -127,9 +127,10 @@ void ContractFlags::apply(Contract& contract) const {
 
 void TensorFlags::add_to(CLI::App& command) {
   command
-      .add_option("--tensor", words_,
-                  "The tensor called TENSOR in the file, with or without its prefix, is NAME: query, "
-                  "key, value, output, attn_mask, ...; none=TENSOR leaves it out")
+      .add_option(
+          "--tensor", words_,
+          "The tensor called TENSOR in the file, with or without its prefix, is NAME: query, "
+          "key, value, output, attn_mask, ...; none=TENSOR leaves it out")
       ->type_name("NAME=TENSOR")
       ->group(contract_group)
       ->take_all()
@@ -143,10 +144,11 @@ TensorChoice TensorFlags::choice() const {
     const std::string role = word.substr(0, equals);
     if (equals == std::string::npos || equals + 1 == word.size() ||
         (role != "none" && contract_name(role).empty())) {
-      throw InputError("recording.tensor_flag", "--tensor",
-                       fmt::format("\"{}\" is not NAME=TENSOR with a name such as query, key, value, "
-                                   "output, attn_mask or none",
-                                   word));
+      throw InputError(
+          "recording.tensor_flag", "--tensor",
+          fmt::format("\"{}\" is not NAME=TENSOR with a name such as query, key, value, "
+                      "output, attn_mask or none",
+                      word));
     }
     const std::string tensor = word.substr(equals + 1);
     if (role == "none") {

@@ -1,10 +1,14 @@
 #include "gqa/attention/attention_problem.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "gqa/attention/dialect.hpp"
+#include "gqa/attention/layout_fit.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {
@@ -116,9 +120,24 @@ std::vector<double> broadcast_slopes(std::vector<double> slopes, const Dimension
   return result;
 }
 
-}  // namespace
+// A transposition is what most often makes shapes disagree.
+InputError with_layouts_that_fit(const InputError& error, const ProblemTensors& tensors,
+                                 const Contract& contract) {
+  constexpr std::array<std::string_view, 6> codes{
+      "contract.shape_rank",   "contract.shape_mismatch", "contract.heads_not_divisible",
+      "contract.layout_heads", "contract.layout_width",   "contract.head_count"};
+  if (std::ranges::find(codes, error.code()) == codes.end()) return error;
+  constexpr std::size_t told = 3;
+  std::vector<std::string> flags;
+  for (const Contract& fitting : fitting_layouts(tensors, contract, told)) {
+    flags.push_back(layout_flags(fitting));
+  }
+  if (flags.empty()) return error;
+  return {error.code(), error.where(),
+          fmt::format("{}; the shapes fit with {}", error.message(), fmt::join(flags, " or "))};
+}
 
-AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& declared) {
+AttentionProblem checked_problem_of(const ProblemTensors& tensors, const Contract& declared) {
   const Contract contract = resolve_dialect(declared);
   validate(contract);
   if (tensors.cu_seqlens_q || tensors.cu_seqlens_k) {
@@ -164,6 +183,16 @@ AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& dec
         broadcast_slopes(finite_or_infinite_values(tensors.alibi_slopes, "alibi_slopes"), d);
   }
   return problem;
+}
+
+}  // namespace
+
+AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& declared) {
+  try {
+    return checked_problem_of(tensors, declared);
+  } catch (const InputError& error) {
+    throw with_layouts_that_fit(error, tensors, declared);
+  }
 }
 
 Ball AttentionProblem::scale_ball() const {

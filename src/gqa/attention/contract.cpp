@@ -18,11 +18,10 @@ struct Named {
   Enum value;
 };
 
-constexpr std::array layouts{Named<Layout>{"BHSD", Layout::bhsd},
-                             Named<Layout>{"BSHD", Layout::bshd},
-                             Named<Layout>{"SBHD", Layout::sbhd}, Named<Layout>{"BSH", Layout::bsh},
-                             Named<Layout>{"THD", Layout::thd},
-                             Named<Layout>{"HSD", Layout::hsd}};
+constexpr std::array layouts{
+    Named<Layout>{"BHSD", Layout::bhsd}, Named<Layout>{"BSHD", Layout::bshd},
+    Named<Layout>{"SBHD", Layout::sbhd}, Named<Layout>{"BSH", Layout::bsh},
+    Named<Layout>{"THD", Layout::thd},   Named<Layout>{"HSD", Layout::hsd}};
 constexpr std::array operand_names{
     Named<Operand>{"query", Operand::query}, Named<Operand>{"key", Operand::key},
     Named<Operand>{"value", Operand::value}, Named<Operand>{"output", Operand::output}};
@@ -117,8 +116,8 @@ void state_layouts(Contract& contract, std::string_view text, const std::string&
 }
 
 std::string layouts_text(const Contract& contract) {
-  std::string text(name(contract.has_one_layout() ? contract.layout_of(Operand::query)
-                                                  : contract.layout));
+  std::string text(
+      name(contract.has_one_layout() ? contract.layout_of(Operand::query) : contract.layout));
   if (contract.has_one_layout()) return text;
   for (const Operand operand : operands) {
     const Layout own = contract.layout_of(operand);

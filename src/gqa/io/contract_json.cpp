@@ -70,8 +70,7 @@ const std::map<std::string, Reader>& field_readers() {
   using C = Contract;
   using S = std::string;
   static const std::map<std::string, Reader> readers{
-      {"layout",
-       [](const json& v, C& c, const S& w) { state_layouts(c, text_of(v, w), w); }},
+      {"layout", [](const json& v, C& c, const S& w) { state_layouts(c, text_of(v, w), w); }},
       {"q_num_heads", [](const json& v, C& c, const S& w) { c.q_num_heads = head_count_of(v, w); }},
       {"kv_num_heads",
        [](const json& v, C& c, const S& w) { c.kv_num_heads = head_count_of(v, w); }},

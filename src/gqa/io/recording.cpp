@@ -14,9 +14,8 @@ namespace {
 
 void require_operands(const Recording& recording) {
   const ProblemTensors& tensors = recording.tensors;
-  for (const auto& [tensor, name] : {std::pair{&tensors.query, "query"},
-                                     {&tensors.key, "key"},
-                                     {&tensors.value, "value"}}) {
+  for (const auto& [tensor, name] :
+       {std::pair{&tensors.query, "query"}, {&tensors.key, "key"}, {&tensors.value, "value"}}) {
     if (*tensor) continue;
     throw InputError(
         "contract.missing_tensor", fmt::format("{}: {}", recording.path, name),
@@ -34,7 +33,8 @@ std::vector<Recording> recordings_of(std::map<std::string, TypedTensor>&& tensor
   std::vector<Recording> recordings;
   for (PrefixedTensors& part : assign_tensors(std::move(tensors), path, choice)) {
     Recording recording;
-    recording.path = part.prefix.empty() ? path : fmt::format("{}: {}", path, printable(part.prefix));
+    recording.path =
+        part.prefix.empty() ? path : fmt::format("{}: {}", path, printable(part.prefix));
     recording.tensors = std::move(part.tensors);
     recording.held = held;
     require_operands(recording);
