@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "gqa/attention/added_operands.hpp"
+#include "gqa/attention/attention_problem.hpp"
 #include "gqa/attention/dialect.hpp"
 #include "gqa/audit/decide/stated_tolerance.hpp"
 #include "gqa/error.hpp"
@@ -123,6 +125,36 @@ void ContractFlags::apply(Contract& contract) const {
     contract.empty_row = parse_empty_row(*empty_row_, "--empty-row");
     contract.stated.empty_row = true;
   }
+}
+
+void OperandFlags::add_to(CLI::App& command) {
+  const auto add = [&command](const char* flag, auto& value, const char* help) {
+    return command.add_option(flag, value, help)->group(contract_group);
+  };
+  add("--lengths", lengths_, "Visible keys of every batch entry (nonpad_kv_seqlen)")
+      ->type_name("N,...");
+  add("--sink", sink_, "Logit of a sink for every query head, or one for all")->type_name("X,...");
+  add("--alibi", alibi_, "ALiBi slopes: standard, or one number for every query head")
+      ->type_name("SLOPES");
+}
+
+void OperandFlags::apply(ProblemTensors& tensors, const Contract& contract) const {
+  if (!lengths_ && !sink_ && !alibi_) return;
+  AddedOperands added;
+  ProblemTensors bare = tensors;
+  if (lengths_) {
+    added.lengths = parse_lengths(*lengths_, "--lengths");
+    bare.nonpad_kv_seqlen.reset();
+  }
+  if (sink_) {
+    added.sink = parse_numbers(*sink_, "--sink");
+    bare.sink.reset();
+  }
+  if (alibi_) {
+    added.alibi_slopes = parse_slopes(*alibi_, "--alibi");
+    bare.alibi_slopes.reset();
+  }
+  add_operands(tensors, added, make_problem(bare, contract).dimensions);
 }
 
 void TensorFlags::add_to(CLI::App& command) {

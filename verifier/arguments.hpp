@@ -38,6 +38,20 @@ class ContractFlags {
   std::map<std::string, std::optional<std::int64_t>> window_words_;  // by contract field
 };
 
+/// --lengths, --sink, --alibi: operands that the recording does not hold.
+class OperandFlags {
+ public:
+  void add_to(CLI::App& command);
+  /// Puts them in the place of the recording's own.
+  /// Errors: InputError at the flag's name; those of make_problem, which tells the sizes.
+  void apply(ProblemTensors& tensors, const Contract& contract) const;
+
+ private:
+  std::optional<std::string> lengths_;
+  std::optional<std::string> sink_;
+  std::optional<std::string> alibi_;
+};
+
 /// --tensor: which tensor of a file is which.
 class TensorFlags {
  public:

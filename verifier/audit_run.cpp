@@ -44,6 +44,7 @@ void audit_recording(Recording& recording, Audit& audit) {
   const AuditFlags& flags = audit.flags;
   flags.contract.apply(recording.contract);
   require_output(recording);
+  flags.operands.apply(recording.tensors, recording.contract);
   ClusterRunner runner(audit.cluster, audit.journal);
   std::optional<Progress> progress;
   CaseOptions options;

@@ -159,6 +159,7 @@ Command add_audit(CLI::App& program) {
   });
   options->tensors.add_to(*app);
   options->contract.add_to(*app);
+  options->operands.add_to(*app);
   options->tolerance.add_to(*app);
   app->add_flag("--no-filter", options->no_filter,
                 "Ball arithmetic alone: the same verdicts, much slower");

@@ -1,0 +1,89 @@
+#include "gqa/attention/added_operands.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "gqa/attention/encoded_tensor.hpp"
+#include "gqa/error.hpp"
+
+namespace gqa {
+namespace {
+
+template <class T>
+std::vector<T> one_for_each(const std::vector<T>& given, std::int64_t count, const char* where) {
+  const auto wanted = static_cast<std::size_t>(count);
+  if (given.size() == wanted) return given;
+  if (given.size() == 1) return std::vector<T>(wanted, given.front());
+  throw InputError("contract.operand_count", where,
+                   fmt::format("{} numbers; write one, or {}", given.size(), count));
+}
+
+template <class T>
+std::vector<T> numbers_in(std::string_view text, const std::string& where) {
+  std::vector<T> numbers;
+  while (true) {
+    T number{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto used = static_cast<std::size_t>(end - text.data());
+    const bool ends_well = used == text.size() || text[used] == ',';
+    bool usable = error == std::errc() && ends_well;
+    if constexpr (std::is_floating_point_v<T>) usable = usable && std::isfinite(number);
+    if (!usable) {
+      throw InputError("contract.numbers", where,
+                       fmt::format("\"{}\" does not begin with a number; write numbers joined by "
+                                   "commas",
+                                   text));
+    }
+    numbers.push_back(number);
+    if (used == text.size()) return numbers;
+    text.remove_prefix(used + 1);
+  }
+}
+
+}  // namespace
+
+std::vector<double> standard_alibi_slopes(std::int64_t heads) {
+  std::int64_t power = 1;
+  while (2 * power <= heads) power *= 2;
+  std::vector<double> slopes;
+  for (std::int64_t h = 0; h < heads; ++h) {
+    const bool is_first = h < power;
+    const std::int64_t numerator = is_first ? 8 * (h + 1) : 4 * (2 * (h - power) + 1);
+    slopes.push_back(std::exp2(-static_cast<double>(numerator) / static_cast<double>(power)));
+  }
+  return slopes;
+}
+
+void add_operands(ProblemTensors& tensors, const AddedOperands& added, const Dimensions& sizes) {
+  if (added.lengths) {
+    const auto all = one_for_each(*added.lengths, sizes.batch, "lengths");
+    tensors.nonpad_kv_seqlen = integer_tensor({sizes.batch}, all);
+  }
+  if (added.sink) {
+    const auto all = one_for_each(*added.sink, sizes.q_heads, "sink");
+    tensors.sink = encoded_tensor(ElementType::binary64, {sizes.q_heads}, all);
+  }
+  if (added.alibi_slopes) {
+    const auto all = added.alibi_slopes->empty()
+                         ? standard_alibi_slopes(sizes.q_heads)
+                         : one_for_each(*added.alibi_slopes, sizes.q_heads, "alibi");
+    tensors.alibi_slopes = encoded_tensor(ElementType::binary64, {sizes.q_heads}, all);
+  }
+}
+
+std::vector<double> parse_slopes(std::string_view text, const std::string& where) {
+  if (text == "standard") return {};
+  return parse_numbers(text, where);
+}
+
+std::vector<double> parse_numbers(std::string_view text, const std::string& where) {
+  return numbers_in<double>(text, where);
+}
+
+std::vector<std::int64_t> parse_lengths(std::string_view text, const std::string& where) {
+  return numbers_in<std::int64_t>(text, where);
+}
+
+}  // namespace gqa
