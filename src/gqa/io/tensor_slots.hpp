@@ -12,7 +12,7 @@ namespace gqa {
 
 /// Which tensor of a file is which, where somebody says so.
 struct TensorChoice {
-  /// By CONTRACT name the name in the file, whole or without the prefix of its recording.
+  /// By name in docs/contract.md the name in the file, whole or without the prefix of its recording.
   std::map<std::string, std::string, std::less<>> named = {};
   std::vector<std::string> left_out = {};  ///< names in the file, likewise, that are not read
 
@@ -25,11 +25,11 @@ struct PrefixedTensors {
   ProblemTensors tensors;
 };
 
-/// The CONTRACT name that a name in a file stands for: "query" for query, q, Q, q_proj,
+/// The name in docs/contract.md that a name in a file stands for: "query" for query, q, Q, q_proj,
 /// query_states, ...; empty where it is none. Capitals do not matter.
 std::string_view contract_name(std::string_view name);
 
-/// Puts every tensor into the field of its CONTRACT name, under any of the words that contract_name
+/// Puts every tensor into the field of its name in docs/contract.md, under any of the words that contract_name
 /// knows or that `choice` states. What stands before the word and a separator ("layers.3.query",
 /// "block7/q_proj", "layer_3_k"; ggml's "Qcur-3") names a recording of its own; tensors without
 /// such a prefix belong to all of them where they are no recording themselves (a mask beside many
