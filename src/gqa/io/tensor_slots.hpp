@@ -12,7 +12,8 @@ namespace gqa {
 
 /// Which tensor of a file is which, where somebody says so.
 struct TensorChoice {
-  /// By name in docs/contract.md the name in the file, whole or without the prefix of its recording.
+  /// By name in docs/contract.md the name in the file, whole or without the prefix of its
+  /// recording.
   std::map<std::string, std::string, std::less<>> named = {};
   std::vector<std::string> left_out = {};  ///< names in the file, likewise, that are not read
 
@@ -29,13 +30,13 @@ struct PrefixedTensors {
 /// query_states, ...; empty where it is none. Capitals do not matter.
 std::string_view contract_name(std::string_view name);
 
-/// Puts every tensor into the field of its name in docs/contract.md, under any of the words that contract_name
-/// knows or that `choice` states. What stands before the word and a separator ("layers.3.query",
-/// "block7/q_proj", "layer_3_k"; ggml's "Qcur-3") names a recording of its own; tensors without
-/// such a prefix belong to all of them where they are no recording themselves (a mask beside many
-/// layers). Recordings come in the order of people: layer 2 before layer 10. An integer tensor of
-/// one element named "qk_matmul_output_mode" says which of its four forms qk_matmul_output has;
-/// without it, 0.
+/// Puts every tensor into the field of its name in docs/contract.md, under any of the words that
+/// contract_name knows or that `choice` states. What stands before the word and a separator
+/// ("layers.3.query", "block7/q_proj", "layer_3_k"; ggml's "Qcur-3") names a recording of its own;
+/// tensors without such a prefix belong to all of them where they are no recording themselves (a
+/// mask beside many layers). Recordings come in the order of people: layer 2 before layer 10. An
+/// integer tensor of one element named "qk_matmul_output_mode" says which of its four forms
+/// qk_matmul_output has; without it, 0.
 ///
 /// Errors: InputError at `where: NAME`: "recording.unknown_tensor" (with what the file holds),
 /// "recording.tensor_stated_twice" (q and query), "recording.qk_matmul_output_mode"; at

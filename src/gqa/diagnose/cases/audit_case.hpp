@@ -35,12 +35,12 @@ struct AuditCase {
   OperandsPresent operands;
   std::string element_type;  ///< of the output
   Tolerance tolerance;
-  std::optional<SampledRows> sample;      ///< nullopt: every row
-  std::optional<AuditResult> result;      ///< of the first output
-  std::vector<OutputAudit> outputs;       ///< of every output, `output` first if it is there
-  std::optional<Diagnosis> diagnosis;     ///< nullopt: not asked for
-  std::optional<IdentifiedContract> fits; ///< of a failing output: the contract that it fits
-  std::optional<AuditPictures> pictures;  ///< nullopt: not asked for
+  std::optional<SampledRows> sample;       ///< nullopt: every row
+  std::optional<AuditResult> result;       ///< of the first output
+  std::vector<OutputAudit> outputs;        ///< of every output, `output` first if it is there
+  std::optional<Diagnosis> diagnosis;      ///< nullopt: not asked for
+  std::optional<IdentifiedContract> fits;  ///< of a failing output: the contract that it fits
+  std::optional<AuditPictures> pictures;   ///< nullopt: not asked for
 };
 
 struct CaseOptions {

@@ -25,7 +25,8 @@ std::string written(const Rational& number) {
 }
 
 std::vector<std::int64_t> sizes_of(const Dimensions& d) {
-  return {d.q_heads, d.kv_heads, d.key_size, d.value_size, d.q_heads / std::max<std::int64_t>(d.kv_heads, 1)};
+  return {d.q_heads, d.kv_heads, d.key_size, d.value_size,
+          d.q_heads / std::max<std::int64_t>(d.kv_heads, 1)};
 }
 
 // The simplest number within what is known: one with a name, or the shortest digits.
@@ -98,17 +99,17 @@ class Completion {
       hypothesis_.score.scale = usual;
     } else {
       contract().scale = simplest(scale, d_);
-      proposal_.notes.push_back(fmt::format("scale {}: {}", written(*contract().scale),
-                                            measured_as(scale)));
+      proposal_.notes.push_back(
+          fmt::format("scale {}: {}", written(*contract().scale), measured_as(scale)));
     }
     if (fitted_.curvature && hypothesis_.score.curvature > 0) {
       const double cap = 1 / std::sqrt(hypothesis_.score.curvature);
       // d cap = d curvature / (2 curvature^(3/2))
-      const MeasuredNumber softcap = widened(
-          {cap, fitted_.curvature->uncertainty * cap * cap * cap / 2}, roundoff_);
+      const MeasuredNumber softcap =
+          widened({cap, fitted_.curvature->uncertainty * cap * cap * cap / 2}, roundoff_);
       contract().softcap = simplest(softcap, d_);
-      proposal_.notes.push_back(fmt::format("softcap {}: {}", written(contract().softcap),
-                                            measured_as(softcap)));
+      proposal_.notes.push_back(
+          fmt::format("softcap {}: {}", written(contract().softcap), measured_as(softcap)));
     }
   }
 
@@ -160,8 +161,7 @@ class Completion {
     }
     contract().head_map = {};
     if (contiguous) return;
-    contract().head_map.kind =
-        interleaved ? HeadMapKind::interleaved : HeadMapKind::explicit_list;
+    contract().head_map.kind = interleaved ? HeadMapKind::interleaved : HeadMapKind::explicit_list;
     if (!interleaved) contract().head_map.list = std::move(map);
   }
 
@@ -184,10 +184,9 @@ class Completion {
     // Rows without any key are zero.
     if (rows.empty()) return 0;
     ScannedRange best;
-    best.misfit = misfit({{hypothesis_.range.causal, hypothesis_.range.alignment, {}, {}},
-                          hypothesis_.score,
-                          1},
-                         rows);
+    best.misfit = misfit(
+        {{hypothesis_.range.causal, hypothesis_.range.alignment, {}, {}}, hypothesis_.score, 1},
+        rows);
     const CausalAlignment alignment = hypothesis_.range.alignment;
     for (const ScannedRange& range :
          scan_ranges(rows, hypothesis_.score, std::span(&alignment, 1), false)) {

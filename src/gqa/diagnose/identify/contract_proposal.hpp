@@ -18,8 +18,8 @@ struct Proposal {
   double misfit = 1;               ///< of the head that it was found on
 };
 
-/// The flags that turn `declared` into the proposal: "--causal", "--scale 0.1"; empty where they are
-/// alike.
+/// The flags that turn `declared` into the proposal: "--causal", "--scale 0.1"; empty where they
+/// are alike.
 std::vector<std::string> flags_of(const Proposal& proposal, const Contract& declared);
 
 /// Completes rules that fit query head `head` of batch entry `batch`, read with KV head `kv_head`:

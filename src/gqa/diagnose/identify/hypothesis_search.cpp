@@ -69,9 +69,8 @@ RangeKey key_of(const ScannedRange& scanned) {
 }
 
 // The best two starts of each kind of range, the better kinds first.
-std::vector<Hypothesis> starting_points(
-    const std::vector<std::vector<ScannedRange>>& scanned, const std::vector<ScoreRule>& scores,
-    std::size_t count) {
+std::vector<Hypothesis> starting_points(const std::vector<std::vector<ScannedRange>>& scanned,
+                                        const std::vector<ScoreRule>& scores, std::size_t count) {
   std::map<RangeKey, std::vector<Hypothesis>> of_kind;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     for (const ScannedRange& range : scanned[i]) {
@@ -92,10 +91,10 @@ std::vector<Hypothesis> starting_points(
 }
 
 // The same kind of range again under numbers that have been fitted.
-RangeRule range_again(const Hypothesis& hypothesis, RangeKind kind, std::span<const SearchRow> rows) {
+RangeRule range_again(const Hypothesis& hypothesis, RangeKind kind,
+                      std::span<const SearchRow> rows) {
   const CausalAlignment alignment = hypothesis.range.alignment;
-  const auto scanned =
-      scan_ranges(rows, hypothesis.score, std::span(&alignment, 1), false);
+  const auto scanned = scan_ranges(rows, hypothesis.score, std::span(&alignment, 1), false);
   for (const ScannedRange& range : scanned) {
     if (range.kind == kind && range.misfit < 1) return range.rule;
   }

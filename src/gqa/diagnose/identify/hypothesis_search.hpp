@@ -10,18 +10,18 @@ namespace gqa::identification {
 
 /// What a step of the search adds to ranges and scales, in the order in which they are tried.
 enum class SearchStage {
-  plain,         ///< ranges and scales
-  softcap,       ///< and caps that bite
-  alibi,         ///< and ALiBi's standard slopes
-  sink,          ///< and a sink
+  plain,    ///< ranges and scales
+  softcap,  ///< and caps that bite
+  alibi,    ///< and ALiBi's standard slopes
+  sink,     ///< and a sink
   alibi_softcap,
   sink_softcap,
   sink_alibi,
 };
-inline constexpr std::array search_stages{
-    SearchStage::plain,         SearchStage::softcap,      SearchStage::alibi,
-    SearchStage::sink,          SearchStage::alibi_softcap, SearchStage::sink_softcap,
-    SearchStage::sink_alibi};
+inline constexpr std::array search_stages{SearchStage::plain,         SearchStage::softcap,
+                                          SearchStage::alibi,         SearchStage::sink,
+                                          SearchStage::alibi_softcap, SearchStage::sink_softcap,
+                                          SearchStage::sink_alibi};
 
 /// What is kept of a search for another stage: nothing depends on it but time.
 struct SearchSettings {

@@ -81,7 +81,8 @@ class ContractSearch {
   }
 
   IdentifiedContract run() {
-    if (!whole_.output) throw InputError("contract.missing_tensor", "output", "is needed and absent");
+    if (!whole_.output)
+      throw InputError("contract.missing_tensor", "output", "is needed and absent");
     if (!options_.declared_fails && declared_holds()) return std::move(result_);
     read_layouts();
     if (readings_.empty()) make_problem(tensors_, declared_);  // says why
@@ -294,8 +295,8 @@ class ContractSearch {
       take({declared_, {}, {}, 1}, ContractFit::nearest, std::move(declared));
     }
     // Where most elements are off, nothing has been learnt.
-    if (result_.audit && 2 * result_.audit->result.tally.violations >
-                             result_.audit->result.tally.elements) {
+    if (result_.audit &&
+        2 * result_.audit->result.tally.violations > result_.audit->result.tally.elements) {
       result_.fit = ContractFit::none;
     }
   }

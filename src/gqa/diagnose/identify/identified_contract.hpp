@@ -23,17 +23,18 @@ std::string_view name(ContractFit fit);
 
 struct IdentifiedContract {
   ContractFit fit = ContractFit::none;
-  Contract contract;                ///< of `declared`, `found` and `nearest`
-  AddedOperands added;              ///< what it needs beside the recording's tensors
-  std::vector<std::string> flags;   ///< that turn the declared contract into it
-  std::vector<std::string> notes;   ///< what was measured, in words
-  std::optional<OutputAudit> audit; ///< of every row of `output` under it; nullopt: nothing came near
+  Contract contract;               ///< of `declared`, `found` and `nearest`
+  AddedOperands added;             ///< what it needs beside the recording's tensors
+  std::vector<std::string> flags;  ///< that turn the declared contract into it
+  std::vector<std::string> notes;  ///< what was measured, in words
+  std::optional<OutputAudit>
+      audit;  ///< of every row of `output` under it; nullopt: nothing came near
   /// Flags of other contracts that pass as well and say no more: these inputs cannot tell them
   /// apart.
   std::vector<std::string> equivalents;
-  HiddenFaults hidden;              ///< what a pass under it does not exclude
-  std::int64_t candidates = 0;      ///< contracts that were audited
-  bool cut_short = false;           ///< the time was up
+  HiddenFaults hidden;          ///< what a pass under it does not exclude
+  std::int64_t candidates = 0;  ///< contracts that were audited
+  bool cut_short = false;       ///< the time was up
 
   /// "--causal --scale 0.1"
   std::string flags_text() const;

@@ -135,7 +135,8 @@ Normal normal_equations(const NumberFit& fit, const Coordinates& x,
 }
 
 // One step of the method; false: nothing is gained any more.
-bool improve(const NumberFit& fit, Coordinates& x, std::vector<double>& residuals, double& damping) {
+bool improve(const NumberFit& fit, Coordinates& x, std::vector<double>& residuals,
+             double& damping) {
   const double cost = sum_of_squares(residuals);
   const Normal normal = normal_equations(fit, x, residuals);
   constexpr double largest_step = 1.5;

@@ -29,8 +29,8 @@ struct FittedHypothesis {
 ///
 /// Method: Levenberg and Marquardt's (D. Marquardt, "An algorithm for least-squares estimation of
 /// nonlinear parameters", SIAM J. Appl. Math. 11(2), 1963) on the logarithms of scale and sink and
-/// on the curvature, with derivatives from neighbouring points. Each row counts by its distance over
-/// its own size.
+/// on the curvature, with derivatives from neighbouring points. Each row counts by its distance
+/// over its own size.
 FittedHypothesis fit_numbers(const Hypothesis& start, std::span<const SearchRow> rows,
                              const FreeNumbers& free);
 

@@ -60,8 +60,7 @@ class RowSums {
     // |t - f o|^2 = |t|^2 - 2 f o.t + f^2 |o|^2, least at f = o.t / |o|^2; a sink has f below 1.
     const double least = squares > 0 ? std::clamp(products / squares, 0.0, 1.0) : 0;
     const double factor = free_sink_ ? least : 1;
-    const double share =
-        (square_ - 2 * factor * products + square(factor) * squares) / square_;
+    const double share = (square_ - 2 * factor * products + square(factor) * squares) / square_;
     return share < 1 ? std::max(share, 0.0) : 1;
   }
 
@@ -168,9 +167,8 @@ std::vector<CausalAlignment> alignments_of(const SearchRow& row, CausalAlignment
   };
   for (const auto alignment :
        {CausalAlignment::bottom_right, CausalAlignment::top_left, CausalAlignment::onnx}) {
-    const bool known = std::ranges::any_of(all, [&](CausalAlignment other) {
-      return position(other) == position(alignment);
-    });
+    const bool known = std::ranges::any_of(
+        all, [&](CausalAlignment other) { return position(other) == position(alignment); });
     if (!known) all.push_back(alignment);
   }
   return all;

@@ -27,9 +27,9 @@ KeyRange keys_of(const RangeRule& rule, const SearchRow& row);
 /// How scores become weights.
 struct ScoreRule {
   double scale = 1;
-  double curvature = 0;          ///< 1 / softcap^2; 0: no softcap
-  std::optional<double> slope;   ///< of ALiBi, where the recording states none
-  std::optional<double> sink;    ///< exp of a sink's logit, where the recording states none
+  double curvature = 0;         ///< 1 / softcap^2; 0: no softcap
+  std::optional<double> slope;  ///< of ALiBi, where the recording states none
+  std::optional<double> sink;   ///< exp of a sink's logit, where the recording states none
 };
 
 /// The scores of all keys of a row, hidden ones at minus infinity.

@@ -40,8 +40,7 @@ std::shared_ptr<const HeadHistory> RowReader::history_of(std::int64_t batch, std
   history->keys.resize(extent(d.keys) * extent(d.key_size));
   history->values.resize(extent(d.keys) * extent(d.value_size));
   problem_.key.read_rows(batch, kv_head, 0, d.keys, history->keys.data(), extent(d.key_size));
-  problem_.value.read_rows(batch, kv_head, 0, d.keys, history->values.data(),
-                           extent(d.value_size));
+  problem_.value.read_rows(batch, kv_head, 0, d.keys, history->values.data(), extent(d.value_size));
   // What is not finite may be where nobody looks; where somebody does, no row fits.
   for (auto* numbers : {&history->keys, &history->values}) {
     for (double& number : *numbers) number = std::isfinite(number) ? number : 0;

@@ -24,16 +24,16 @@ struct SearchRow {
   RowPlace place;
   std::vector<double> products;  ///< [N] q.k, not scaled
   std::shared_ptr<const HeadHistory> history;
-  std::vector<double> output;      ///< [dv] as recorded
-  double square = 0;               ///< its sum of squares, above 0
-  std::vector<char> hidden;        ///< [N] by a mask in the recording; empty: none
-  std::vector<double> bias;        ///< [N] of a float mask in the recording; empty: none
-  std::optional<double> sink;      ///< of the recording
-  std::optional<double> slope;     ///< of the recording
-  std::int64_t length = 0;         ///< visible length of its batch entry, as recorded
-  bool length_is_given = false;    ///< by the recording
-  std::int64_t queries = 0;        ///< T
-  std::int64_t past = 0;           ///< P
+  std::vector<double> output;    ///< [dv] as recorded
+  double square = 0;             ///< its sum of squares, above 0
+  std::vector<char> hidden;      ///< [N] by a mask in the recording; empty: none
+  std::vector<double> bias;      ///< [N] of a float mask in the recording; empty: none
+  std::optional<double> sink;    ///< of the recording
+  std::optional<double> slope;   ///< of the recording
+  std::int64_t length = 0;       ///< visible length of its batch entry, as recorded
+  bool length_is_given = false;  ///< by the recording
+  std::int64_t queries = 0;      ///< T
+  std::int64_t past = 0;         ///< P
 
   std::int64_t keys() const { return static_cast<std::int64_t>(products.size()); }
   std::size_t columns() const { return output.size(); }
