@@ -287,7 +287,7 @@ std::vector<std::string> flags_of(const Proposal& proposal, const Contract& decl
     flags.push_back(fmt::format("--lengths {}", fmt::join(*proposal.added.lengths, ",")));
   }
   if (proposal.added.sink) {
-    flags.push_back(fmt::format("--sink {}", fmt::join(*proposal.added.sink, ",")));
+    flags.push_back(fmt::format("--sink={}", fmt::join(*proposal.added.sink, ",")));
   }
   if (proposal.added.alibi_slopes) {
     const std::vector<double>& slopes = *proposal.added.alibi_slopes;
