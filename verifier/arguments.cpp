@@ -136,10 +136,14 @@ void OperandFlags::add_to(CLI::App& command) {
   add("--sink", sink_, "Logit of a sink for every query head, or one for all")->type_name("X,...");
   add("--alibi", alibi_, "ALiBi slopes: standard, or one number for every query head")
       ->type_name("SLOPES");
+  command
+      .add_flag("--left-padding", left_padding_,
+                "Lengths count keys from the end: what comes before them is padding")
+      ->group(contract_group);
 }
 
 void OperandFlags::apply(ProblemTensors& tensors, const Contract& contract) const {
-  if (!lengths_ && !sink_ && !alibi_) return;
+  if (!lengths_ && !sink_ && !alibi_ && !left_padding_) return;
   AddedOperands added;
   ProblemTensors bare = tensors;
   if (lengths_) {
@@ -154,7 +158,9 @@ void OperandFlags::apply(ProblemTensors& tensors, const Contract& contract) cons
     added.alibi_slopes = parse_slopes(*alibi_, "--alibi");
     bare.alibi_slopes.reset();
   }
-  add_operands(tensors, added, make_problem(bare, contract).dimensions);
+  const Dimensions sizes = make_problem(bare, contract).dimensions;
+  add_operands(tensors, added, sizes);
+  if (left_padding_) count_lengths_from_the_end(tensors, sizes);
 }
 
 void TensorFlags::add_to(CLI::App& command) {

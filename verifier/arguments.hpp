@@ -39,7 +39,7 @@ class ContractFlags {
   std::map<std::string, std::optional<std::int64_t>> window_words_;  // by contract field
 };
 
-/// --lengths, --sink, --alibi: operands that the recording does not hold.
+/// --lengths, --sink, --alibi, --left-padding: operands that the recording does not hold.
 class OperandFlags {
  public:
   void add_to(CLI::App& command);
@@ -51,6 +51,7 @@ class OperandFlags {
   std::optional<std::string> lengths_;
   std::optional<std::string> sink_;
   std::optional<std::string> alibi_;
+  bool left_padding_ = false;
 };
 
 /// --tensor: which tensor of a file is which.

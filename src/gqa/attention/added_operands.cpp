@@ -73,6 +73,36 @@ void add_operands(ProblemTensors& tensors, const AddedOperands& added, const Dim
   }
 }
 
+std::shared_ptr<const TypedTensor> padding_mask(const TypedTensor& mask) {
+  if (mask.shape.size() != 2) {
+    throw InputError("contract.shape_rank", "padding_mask",
+                     fmt::format("shape {} is not [B, S]", to_text(mask.shape)));
+  }
+  auto broadcast = std::make_shared<TypedTensor>(mask);
+  broadcast->shape = {mask.shape[0], 1, 1, mask.shape[1]};
+  return broadcast;
+}
+
+std::shared_ptr<const TypedTensor> left_padding_mask(const std::vector<std::int64_t>& lengths,
+                                                     std::int64_t keys) {
+  std::vector<char> visible;
+  for (const std::int64_t length : lengths) {
+    for (std::int64_t j = 0; j < keys; ++j) visible.push_back(j >= keys - length ? 1 : 0);
+  }
+  return boolean_tensor({static_cast<std::int64_t>(lengths.size()), 1, 1, keys}, visible);
+}
+
+void count_lengths_from_the_end(ProblemTensors& tensors, const Dimensions& sizes) {
+  if (!tensors.nonpad_kv_seqlen || tensors.attn_mask) {
+    throw InputError("contract.left_padding", "--left-padding",
+                     tensors.attn_mask ? "the recording has a mask, which says what is hidden"
+                                       : "the recording has no lengths (nonpad_kv_seqlen)");
+  }
+  const auto lengths = decode_integers(*tensors.nonpad_kv_seqlen, "nonpad_kv_seqlen").data();
+  tensors.attn_mask = left_padding_mask(lengths, sizes.keys);
+  tensors.nonpad_kv_seqlen.reset();
+}
+
 std::vector<double> parse_slopes(std::string_view text, const std::string& where) {
   if (text == "standard") return {};
   return parse_numbers(text, where);

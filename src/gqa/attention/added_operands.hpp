@@ -22,6 +22,20 @@ struct AddedOperands {
   bool is_empty() const { return !lengths && !sink && !alibi_slopes; }
 };
 
+/// A mask [B, S] over the keys of every batch entry, which broadcasting would take for one of rows,
+/// as a mask [B, 1, 1, S].
+/// Errors: InputError at "padding_mask": "contract.shape_rank".
+std::shared_ptr<const TypedTensor> padding_mask(const TypedTensor& mask);
+
+/// The mask that leaves every batch entry its last `lengths` keys of `keys`: left padding.
+std::shared_ptr<const TypedTensor> left_padding_mask(const std::vector<std::int64_t>& lengths,
+                                                     std::int64_t keys);
+
+/// nonpad_kv_seqlen, which counts keys from the first on, replaced by left_padding_mask.
+/// Errors: InputError at "--left-padding": "contract.left_padding": there are no lengths, or a mask
+/// as well.
+void count_lengths_from_the_end(ProblemTensors& tensors, const Dimensions& sizes);
+
 /// The slopes of the ALiBi paper: of n = 2^k heads head h has 2^(-8 (h + 1) / n); of a number
 /// between n and 2 n the first n have those, the others every second one of 2 n heads.
 /// Source: O. Press, N. A. Smith, M. Lewis, "Train Short, Test Long", ICLR 2022, and its code,

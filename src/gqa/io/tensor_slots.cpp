@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "gqa/attention/added_operands.hpp"
 #include "gqa/attention/problem_tensor_names.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/json.hpp"
@@ -20,6 +21,8 @@ namespace {
 using Tensors = std::map<std::string, TypedTensor>;
 
 constexpr const char* mode_name = "qk_matmul_output_mode";
+// A mask [B, S], which stands as attn_mask [B, 1, 1, S].
+constexpr const char* padding_name = "padding_mask";
 
 struct Synonym {
   std::string_view word;  // in small letters
@@ -173,6 +176,15 @@ void require_choice_found(const Tensors& tensors, const TensorChoice& choice) {
   for (const std::string& stated : choice.left_out) require("none", stated);
 }
 
+std::shared_ptr<const TypedTensor> padding_mask_of(const TypedTensor& tensor,
+                                                   const std::string& place) {
+  try {
+    return padding_mask(tensor);
+  } catch (const InputError& error) {
+    throw InputError(error.code(), place, error.message());
+  }
+}
+
 bool before(const PrefixedTensors& a, const PrefixedTensors& b) {
   return natural_less(a.prefix, b.prefix);
 }
@@ -204,6 +216,7 @@ std::string_view contract_name(std::string_view name) {
   std::ranges::transform(word, word.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (word == mode_name) return mode_name;
+  if (word == padding_name) return padding_name;
   if (const NamedProblemTensor* slot = slot_of(word)) return slot->name;
   const auto* found = std::ranges::find(synonyms, word, &Synonym::word);
   return found == synonyms.end() ? std::string_view() : found->name;
@@ -238,13 +251,16 @@ std::vector<PrefixedTensors> assign_tensors(Tensors&& tensors, const std::string
       own->tensors.qk_matmul_output_mode = read_mode(tensor, place);
       continue;
     }
-    auto& field = own->tensors.*(slot_of(reading->name)->field);
+    const bool is_padding = reading->name == padding_name;
+    auto& field =
+        is_padding ? own->tensors.attn_mask : own->tensors.*(slot_of(reading->name)->field);
     if (field) {
       throw InputError("recording.tensor_stated_twice", place,
                        "the tensor is there under another name too; leave one of them out with "
                        "--tensor none=NAME");
     }
-    field = std::make_shared<const TypedTensor>(std::move(tensor));
+    field = is_padding ? padding_mask_of(tensor, place)
+                       : std::make_shared<const TypedTensor>(std::move(tensor));
   }
   std::ranges::sort(recordings, before);
   share_inputs(recordings);

@@ -34,9 +34,10 @@ std::string_view contract_name(std::string_view name);
 /// contract_name knows or that `choice` states. What stands before the word and a separator
 /// ("layers.3.query", "block7/q_proj", "layer_3_k"; ggml's "Qcur-3") names a recording of its own;
 /// tensors without such a prefix belong to all of them where they are no recording themselves (a
-/// mask beside many layers). Recordings come in the order of people: layer 2 before layer 10. An
-/// integer tensor of one element named "qk_matmul_output_mode" says which of its four forms
-/// qk_matmul_output has; without it, 0.
+/// mask beside many layers). "padding_mask" is a mask [B, S], which becomes an attn_mask [B, 1, 1,
+/// S]. Recordings come in the order of people: layer 2 before layer 10. An integer tensor of one
+/// element named "qk_matmul_output_mode" says which of its four forms qk_matmul_output has; without
+/// it, 0.
 ///
 /// Errors: InputError at `where: NAME`: "recording.unknown_tensor" (with what the file holds),
 /// "recording.tensor_stated_twice" (q and query), "recording.qk_matmul_output_mode"; at

@@ -259,7 +259,7 @@ Proposal completed(RowReader& reader, const Contract& plain, const FittedHypothe
 
 std::vector<std::string> flags_of(const Proposal& proposal, const Contract& declared) {
   const Contract& contract = proposal.contract;
-  std::vector<std::string> flags;
+  std::vector<std::string> flags = proposal.reading;
   if (layout_flags(contract) != layout_flags(declared)) flags.push_back(layout_flags(contract));
   if (contract.head_map != declared.head_map) {
     flags.push_back("--head-map " + map_flag(contract.head_map));

@@ -14,8 +14,9 @@ namespace gqa::identification {
 struct Proposal {
   Contract contract;
   AddedOperands added;
-  std::vector<std::string> notes;  ///< what was measured, in words
-  double misfit = 1;               ///< of the head that it was found on
+  std::vector<std::string> notes;         ///< what was measured, in words
+  double misfit = 1;                      ///< of the head that it was found on
+  std::vector<std::string> reading = {};  ///< flags for tensors that are read otherwise
 };
 
 /// The flags that turn `declared` into the proposal: "--causal", "--scale 0.1"; empty where they

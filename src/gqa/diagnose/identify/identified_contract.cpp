@@ -40,8 +40,24 @@ Contract plain_contract(const Contract& declared) {
   return plain;
 }
 
+// The recording as it is, or with a tensor taken for what people often mean by it.
+struct Variant {
+  std::vector<PackedDocument> documents;
+  ProblemTensors tensors;  // of the document with most rows
+  std::vector<std::string> flags = {};
+};
+
+Variant variant_of(const ProblemTensors& tensors, const Contract& declared) {
+  Variant variant{cut_documents(tensors, declared), {}};
+  variant.tensors = std::ranges::max_element(variant.documents, {}, [](const PackedDocument& one) {
+                      return one.tensors.query ? one.tensors.query->size() : 0;
+                    })->tensors;
+  return variant;
+}
+
 // One layout, and the rows of one head read under it.
 struct Reading {
+  const Variant* variant = nullptr;
   Contract plain;
   std::unique_ptr<AttentionProblem> problem;
   std::unique_ptr<RowReader> reader;
@@ -74,18 +90,17 @@ class ContractSearch {
   ContractSearch(const ProblemTensors& tensors, const Contract& declared,
                  const IdentifyOptions& options)
       : whole_(tensors), declared_(resolve_dialect(declared)), options_(options) {
-    documents_ = cut_documents(whole_, declared_);
-    tensors_ = std::ranges::max_element(documents_, {}, [](const PackedDocument& document) {
-                 return document.tensors.query ? document.tensors.query->size() : 0;
-               })->tensors;
+    variants_.push_back(std::make_unique<Variant>(variant_of(whole_, declared_)));
+    add_padding_mask();
+    add_left_padding();
   }
 
   IdentifiedContract run() {
     if (!whole_.output)
       throw InputError("contract.missing_tensor", "output", "is needed and absent");
     if (!options_.declared_fails && declared_holds()) return std::move(result_);
-    read_layouts();
-    if (readings_.empty()) make_problem(tensors_, declared_);  // says why
+    for (const auto& variant : variants_) read_layouts(*variant);
+    if (readings_.empty()) make_problem(variants_.front()->tensors, declared_);  // says why
     for (const SearchStage stage : search_stages) {
       for (Reading& reading : readings_) {
         if (try_stage(reading, stage)) return std::move(result_);
@@ -98,6 +113,28 @@ class ContractSearch {
   }
 
  private:
+  // A mask of two axes is one of rows; many hold one of batch entries.
+  void add_padding_mask() {
+    const auto& mask = whole_.attn_mask;
+    if (!mask || mask->shape.size() != 2) return;
+    ProblemTensors other = whole_;
+    other.attn_mask = padding_mask(*mask);
+    variants_.push_back(std::make_unique<Variant>(variant_of(other, declared_)));
+    variants_.back()->flags = {"--tensor padding_mask=attn_mask"};
+  }
+
+  void add_left_padding() {
+    if (!whole_.nonpad_kv_seqlen || whole_.attn_mask) return;
+    ProblemTensors other = whole_;
+    try {
+      count_lengths_from_the_end(other, make_problem(whole_, declared_).dimensions);
+    } catch (const InputError&) {
+      return;
+    }
+    variants_.push_back(std::make_unique<Variant>(variant_of(other, declared_)));
+    variants_.back()->flags = {"--left-padding"};
+  }
+
   bool time_is_up() {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
     if (spent.count() > options_.seconds) result_.cut_short = true;
@@ -105,13 +142,13 @@ class ContractSearch {
   }
 
   // The worst of all documents.
-  std::optional<OutputAudit> audited(const Contract& contract, const AddedOperands& added,
-                                     std::int64_t sample) {
+  std::optional<OutputAudit> audited(const Variant& variant, const Contract& contract,
+                                     const AddedOperands& added, std::int64_t sample) {
     ++result_.candidates;
     std::optional<OutputAudit> worst;
-    for (const PackedDocument& document : documents_) {
+    for (const PackedDocument& document : variant.documents) {
       ProblemTensors own = document.tensors;
-      OutputAudit audit;
+      std::optional<OutputAudit> audit;
       try {
         const AttentionProblem sized = make_problem(own, contract);
         add_operands(own, added, sized.dimensions);
@@ -120,8 +157,8 @@ class ContractSearch {
         return std::nullopt;
       }
       const bool is_worse = !worst || (worst->result.verdict == Verdict::pass &&
-                                       audit.result.verdict != Verdict::pass);
-      if (is_worse) worst = std::move(audit);
+                                       audit->result.verdict != Verdict::pass);
+      if (is_worse) worst.emplace(std::move(*audit));
     }
     return worst;
   }
@@ -140,28 +177,30 @@ class ContractSearch {
   }
 
   bool declared_holds() {
-    auto audit = audited(declared_, {}, 0);
+    auto audit = audited(*variants_.front(), declared_, {}, 0);
     if (!audit || audit->result.verdict != Verdict::pass) return false;
     result_.fit = ContractFit::declared;
     result_.contract = declared_;
     result_.audit = std::move(audit);
-    tell_hidden();
+    tell_hidden(*variants_.front());
     return true;
   }
 
-  void read_layouts() {
+  void read_layouts(const Variant& variant) {
     const Contract plain = plain_contract(declared_);
-    for (const Contract& layout : fitting_layouts(tensors_, plain, layouts_searched)) {
+    const ProblemTensors& tensors = variant.tensors;
+    for (const Contract& layout : fitting_layouts(tensors, plain, layouts_searched)) {
       if (whole_.cu_seqlens_q && layout.layout_of(Operand::query) != Layout::thd) continue;
       Reading reading;
+      reading.variant = &variant;
       reading.plain = layout;
       try {
-        reading.problem = std::make_unique<AttentionProblem>(make_problem(tensors_, layout));
+        reading.problem = std::make_unique<AttentionProblem>(make_problem(tensors, layout));
       } catch (const InputError&) {
         continue;
       }
       reading.reader =
-          std::make_unique<RowReader>(*reading.problem, tensors_.nonpad_kv_seqlen != nullptr);
+          std::make_unique<RowReader>(*reading.problem, tensors.nonpad_kv_seqlen != nullptr);
       const Dimensions& d = reading.problem->dimensions;
       for (std::int64_t h = 0; h < d.q_heads && reading.rows.empty(); ++h) {
         take_rows(reading, h, usual_kv_head(d, h));
@@ -200,31 +239,35 @@ class ContractSearch {
       reading.best = std::min(reading.best, fits[i].hypothesis.misfit);
       Proposal proposal = completed(*reading.reader, reading.plain, fits[i], reading.batch,
                                     reading.head, reading.kv_head);
+      proposal.reading = reading.variant->flags;
       if (found) {
-        note_equivalent(proposal);
+        note_equivalent(*reading.variant, proposal);
       } else {
-        found = is_right(proposal);
+        found = is_right(*reading.variant, proposal);
       }
     }
-    if (found) tell_hidden();
+    if (found) tell_hidden(*reading.variant);
     return found;
   }
 
   // Audits a proposal: a sample first, then all.
-  bool is_right(const Proposal& given) {
+  bool is_right(const Variant& variant, const Proposal& given) {
     Proposal proposal = given;
-    if (proposal.misfit < nearest_.misfit) nearest_ = proposal;
+    if (proposal.misfit < nearest_.misfit) {
+      nearest_ = proposal;
+      nearest_variant_ = &variant;
+    }
     if (!(proposal.misfit < promising)) return false;
     constexpr std::int64_t sample = 64;
     for (const EmptyRow policy : {declared_.empty_row, EmptyRow::nan, EmptyRow::mean}) {
       proposal.contract.empty_row = policy;
       proposal.contract.stated.empty_row = true;
-      auto audit = audited(proposal.contract, proposal.added, sample);
+      auto audit = audited(variant, proposal.contract, proposal.added, sample);
       if (!audit || audit->result.verdict != Verdict::pass) {
         if (!audit || !may_have_empty_rows(proposal)) return false;
         continue;
       }
-      audit = audited(proposal.contract, proposal.added, 0);
+      audit = audited(variant, proposal.contract, proposal.added, 0);
       if (audit && audit->result.verdict == Verdict::pass) {
         take(proposal, ContractFit::found, std::move(audit));
         return true;
@@ -248,7 +291,7 @@ class ContractSearch {
     result_.audit = std::move(audit);
   }
 
-  void note_equivalent(const Proposal& proposal) {
+  void note_equivalent(const Variant& variant, const Proposal& proposal) {
     if (!(proposal.misfit < promising)) return;
     const std::string flags = fmt::format("{}", fmt::join(flags_of(proposal, declared_), " "));
     if (flags == result_.flags_text() ||
@@ -256,7 +299,7 @@ class ContractSearch {
       return;
     }
     constexpr std::int64_t sample = 256;
-    const auto audit = audited(proposal.contract, proposal.added, sample);
+    const auto audit = audited(variant, proposal.contract, proposal.added, sample);
     if (audit && audit->result.verdict == Verdict::pass) result_.equivalents.push_back(flags);
   }
 
@@ -284,8 +327,10 @@ class ContractSearch {
 
   void tell_nearest() {
     std::optional<OutputAudit> nearest;
-    if (nearest_.misfit < 1) nearest = audited(nearest_.contract, nearest_.added, 0);
-    auto declared = audited(declared_, {}, 0);
+    if (nearest_.misfit < 1) {
+      nearest = audited(*nearest_variant_, nearest_.contract, nearest_.added, 0);
+    }
+    auto declared = audited(*variants_.front(), declared_, {}, 0);
     const auto violations = [](const std::optional<OutputAudit>& audit) {
       return audit ? audit->result.tally.violations : std::numeric_limits<std::int64_t>::max();
     };
@@ -301,8 +346,8 @@ class ContractSearch {
     }
   }
 
-  void tell_hidden() {
-    ProblemTensors own = tensors_;
+  void tell_hidden(const Variant& variant) {
+    ProblemTensors own = variant.tensors;
     add_operands(own, result_.added, make_problem(own, result_.contract).dimensions);
     const DiagnosisCase problem =
         make_diagnosis_case(own, result_.contract, result_.audit->tolerance);
@@ -312,10 +357,10 @@ class ContractSearch {
   const ProblemTensors& whole_;
   Contract declared_;
   const IdentifyOptions& options_;
-  std::vector<PackedDocument> documents_;
-  ProblemTensors tensors_;
+  std::vector<std::unique_ptr<Variant>> variants_;
   std::vector<Reading> readings_;
   Proposal nearest_{.contract = {}, .added = {}, .notes = {}, .misfit = 2};
+  const Variant* nearest_variant_ = nullptr;
   IdentifiedContract result_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
