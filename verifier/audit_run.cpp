@@ -22,6 +22,18 @@ std::vector<IdentityField> identity_of(const AuditCase& entry, const ProblemTens
   return fields;
 }
 
+// Said here, where it is known what the file holds instead.
+void require_output(const Recording& recording) {
+  const ProblemTensors& tensors = recording.tensors;
+  const bool has_gradient = tensors.grad_query || tensors.grad_key || tensors.grad_value;
+  if (tensors.output || has_gradient || recording.held.empty()) return;
+  throw InputError(
+      "contract.missing_tensor", recording.path + ": output",
+      fmt::format("is needed and absent; the file holds {}; say which it is with --tensor "
+                  "output=NAME",
+                  recording.held));
+}
+
 // An error of the audit as a whole, not of one recording.
 bool ends_all(const InputError& error) {
   return error.code().starts_with("journal.") || error.code().starts_with("cluster.");
@@ -32,6 +44,8 @@ bool ends_all(const InputError& error) {
 void audit_recording(Recording& recording, Audit& audit) {
   const AuditFlags& flags = audit.flags;
   flags.contract.apply(recording.contract);
+  require_output(recording);
+  flags.operands.apply(recording.tensors, recording.contract);
   ClusterRunner runner(audit.cluster, audit.journal);
   std::optional<Progress> progress;
   CaseOptions options;
@@ -67,7 +81,7 @@ void audit_path(const std::string& path, Audit& audit) {
   guarded(path, [&] {
     for (const std::filesystem::path& found : find_recordings(path)) {
       guarded(found.string(), [&] {
-        for (Recording& recording : read_recordings(found)) {
+        for (Recording& recording : read_recordings(found, audit.flags.tensors.choice())) {
           guarded(recording.path, [&] { audit_recording(recording, audit); });
         }
       });

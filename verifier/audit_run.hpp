@@ -18,6 +18,8 @@ namespace gqa::program {
 struct AuditFlags {
   std::vector<std::string> paths;
   ContractFlags contract;
+  OperandFlags operands;
+  TensorFlags tensors;
   ToleranceFlags tolerance;
   std::size_t threads = 0;
   bool no_filter = false;

@@ -71,7 +71,7 @@ void audit_generated(KernelHost& host, const AuditOptions& options, Audit& audit
 void audit_recorded_inputs(KernelHost& host, Audit& audit) {
   for (const std::string& path : audit.flags.paths) {
     for (const std::filesystem::path& found : find_recordings(path)) {
-      for (Recording& recording : read_recordings(found)) {
+      for (Recording& recording : read_recordings(found, audit.flags.tensors.choice())) {
         for (auto* output : {&recording.tensors.present_key, &recording.tensors.present_value,
                              &recording.tensors.qk_matmul_output, &recording.tensors.lse,
                              &recording.tensors.grad_output, &recording.tensors.grad_query,
@@ -131,7 +131,8 @@ Command add_audit(CLI::App& program) {
       "audit", "Recorded tensors, or a live kernel, against the certified reference");
   app->footer(
       "PATH: a .safetensors or .npz file or a directory of .npy files with query, key, value\n"
-      "and output (also q, k, v, o); an ONNX backend test; or a directory of many of those.\n"
+      "and output (also q, Q, q_proj, query_states, ..., attn_output; \"layers.3.query\" belongs to\n"
+      "a recording layers.3); an ONNX backend test; or a directory of many of those.\n"
       "With grad_output (as output) it may hold grad_query, grad_key and grad_value, beside\n"
       "output or alone: each is audited like it.\n"
       "The contract comes from the ONNX node or the safetensors metadata key \"attention\",\n"
@@ -158,7 +159,9 @@ Command add_audit(CLI::App& program) {
       throw CLI::RequiredError("PATH or --kernel");
     }
   });
+  options->tensors.add_to(*app);
   options->contract.add_to(*app);
+  options->operands.add_to(*app);
   options->tolerance.add_to(*app);
   app->add_flag("--no-filter", options->no_filter,
                 "Ball arithmetic alone: the same verdicts, much slower");
