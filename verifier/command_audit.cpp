@@ -7,7 +7,9 @@
 #include "audit_run.hpp"
 #include "command.hpp"
 #include "decimal_integer.hpp"
+#include "gqa/attention/problem_tensor_names.hpp"
 #include "gqa/diagnose/probes/generated_problem.hpp"
+#include "gqa/io/file.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/junit.hpp"
@@ -70,18 +72,11 @@ void audit_generated(KernelHost& host, const AuditOptions& options, Audit& audit
 // Recorded inputs, with the kernel's output in the place of the recorded one.
 void audit_recorded_inputs(KernelHost& host, Audit& audit) {
   for (const std::string& path : audit.flags.paths) {
-    for (const std::filesystem::path& found : find_recordings(path)) {
-      for (Recording& recording : read_recordings(found, audit.flags.tensors.choice())) {
-        for (auto* output : {&recording.tensors.present_key, &recording.tensors.present_value,
-                             &recording.tensors.qk_matmul_output, &recording.tensors.lse,
-                             &recording.tensors.grad_output, &recording.tensors.grad_query,
-                             &recording.tensors.grad_key, &recording.tensors.grad_value}) {
-          output->reset();
-        }
-        const ElementType type = recording.tensors.query->type;
-        audit_answer(host, recording, type, audit);
-      }
-    }
+    for_each_recording(path, audit, [&](Recording& recording) {
+      forget_outputs(recording.tensors);
+      require_present(recording.tensors.query, "query");
+      audit_answer(host, recording, recording.tensors.query->type, audit);
+    });
   }
 }
 
@@ -110,7 +105,10 @@ ExitStatus run_audit(const AuditOptions& all, Cluster& cluster) {
   if (all.kernel.given()) {
     audit_kernel(all, audit);
   } else {
-    for (const std::string& path : options.paths) audit_path(path, audit);
+    for (const std::string& path : options.paths) {
+      for_each_recording(path, audit,
+                         [&audit](Recording& recording) { audit_recording(recording, audit); });
+    }
   }
   const std::string text = audit_text(audit.cases);
   cluster.agree("the report", text);
@@ -131,7 +129,8 @@ Command add_audit(CLI::App& program) {
       "audit", "Recorded tensors, or a live kernel, against the certified reference");
   app->footer(
       "PATH: a .safetensors or .npz file or a directory of .npy files with query, key, value\n"
-      "and output (also q, Q, q_proj, query_states, ..., attn_output; \"layers.3.query\" belongs to\n"
+      "and output (also q, Q, q_proj, query_states, ..., attn_output; \"layers.3.query\" belongs "
+      "to\n"
       "a recording layers.3); an ONNX backend test; or a directory of many of those.\n"
       "With grad_output (as output) it may hold grad_query, grad_key and grad_value, beside\n"
       "output or alone: each is audited like it.\n"
@@ -165,6 +164,9 @@ Command add_audit(CLI::App& program) {
   options->tolerance.add_to(*app);
   app->add_flag("--no-filter", options->no_filter,
                 "Ball arithmetic alone: the same verdicts, much slower");
+  app->add_flag("--no-self-check", options->no_self_check,
+                "Do not ask a few rows that the filter decided again by ball arithmetic; a\n"
+                "contradiction ends the audit with status 70");
   app->add_flag("--no-diagnosis", options->no_diagnosis,
                 "Verdicts alone: do not search for the fault that explains a failure");
   auto* sample = app->add_option("--sample", options->sample,

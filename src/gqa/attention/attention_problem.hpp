@@ -13,6 +13,22 @@
 
 namespace gqa {
 
+/// Errors: InputError "contract.missing_tensor" at `name` if there is none.
+void require_present(const std::shared_ptr<const TypedTensor>& tensor, const char* name);
+
+/// What is added to one score after softcap: mask - slope distance.
+struct BiasTerms {
+  double mask = 0;            ///< the finite part of a float mask
+  double slope = 0;           ///< ALiBi
+  std::int64_t distance = 0;  ///< |p_i - j|; 0 without slopes
+
+  bool is_finite() const;
+  /// The sum, exactly. Precondition: is_finite().
+  Rational sum() const;
+  /// |mask| + |slope| distance at the thread's precision: what sums of both may reach on the way.
+  Ball magnitude() const;
+};
+
 /// Operands in BHSD order, checked against each other and the contract.
 ///
 /// Real-valued: every operand is exactly the number its bits encode. `bias` holds the
@@ -37,8 +53,17 @@ struct AttentionProblem {
   /// The sink's logit of a query head; nullopt if there is none, or it is minus infinity,
   /// whose exp adds nothing.
   std::optional<double> sink_of(std::int64_t head) const;
-  /// The bias of one score: mask bias - slope |p_i - j|, as exact doubles to be summed.
+  /// What a row of that query head must hold if it sees no key: a sink keeps its denominator
+  /// positive, so that it is zero whatever the contract's policy (docs/contract.md, "Definition",
+  /// step 6).
+  EmptyRow empty_row_of(std::int64_t head) const {
+    return sink_of(head) ? EmptyRow::zero : contract.empty_row;
+  }
   bool has_bias() const { return bias.has_value() || alibi_slopes.has_value(); }
+  /// The bias of the score of query row `row` and key `key`. The filter reads whole rows of the
+  /// same in vector loops of its own (audit/filter/filter_bias.hpp).
+  BiasTerms bias_of(std::int64_t batch, std::int64_t head, std::int64_t row,
+                    std::int64_t key) const;
 };
 
 /// Builds and validates a problem; its contract is the declared one, resolved by

@@ -30,7 +30,7 @@ PoolInput from_json(const std::filesystem::path& path) {
   Names known = weights_with_query;
   known.insert(histories.begin(), histories.end());
   known.insert(conversion.begin(), conversion.end());
-  require_known_fields(document, known, path.string());
+  fixture_reader.require_known(document, known, path.string(), fixture_format);
   PoolInput input;
   for (const auto& [name, value] : document.items()) {
     input.tensors[name] =
