@@ -27,6 +27,7 @@ struct AuditFlags {
   std::string journal;
   OutputFiles files;
   std::string junit;
+  std::string witness;
 };
 
 // One audit of all paths: what was asked for, and who works on it.

@@ -11,6 +11,7 @@
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/junit.hpp"
+#include "gqa/report/witness_report.hpp"
 #include "kernel_flags.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -116,6 +117,9 @@ ExitStatus run_audit(const AuditOptions& all, Cluster& cluster) {
   cluster.agree("the report", text);
   if (cluster.is_first()) {
     if (!options.junit.empty()) write_file_atomically(options.junit, junit_xml(audit.cases));
+    if (!options.witness.empty()) {
+      write_file_atomically(options.witness, witness_text(audit.cases));
+    }
     write_results(text, audit_json(audit.cases), options.files,
                   [&audit] { return audit_html(audit.cases); });
   }
@@ -177,6 +181,9 @@ Command add_audit(CLI::App& program) {
       ->capture_default_str();
   options->files.add_to(*app);
   app->add_option("--junit", options->junit, "Write a JUnit XML report to FILE")->type_name("FILE");
+  app->add_option("--witness", options->witness,
+                  "Write what the worst elements are made of to FILE, for gqaverify-recheck")
+      ->type_name("FILE");
   return {app, [all](Cluster& cluster) { return run_audit(*all, cluster); }, true};
 }
 
