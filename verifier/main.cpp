@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "blas_kernels.hpp"
 #include "cluster.hpp"
 #include "command.hpp"
 #include "gqa/error.hpp"
@@ -74,6 +75,7 @@ Ending run_in_cluster(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace gqa::program;
+  choose_blas_kernels(argc, argv);
   gqa::use_limb_pool();
   const Ending ending = ending_of([&] { return run_in_cluster(argc, argv); });
   tell(ending);
