@@ -8,6 +8,7 @@
 #include "gqa/audit/work/problem_digest.hpp"
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/recordings.hpp"
+#include "one_case.hpp"
 #include "progress.hpp"
 
 namespace gqa::program {
@@ -22,6 +23,18 @@ std::vector<IdentityField> identity_of(const AuditCase& entry, const ProblemTens
   return fields;
 }
 
+// Said here, where it is known what the file holds instead.
+void require_output(const Recording& recording) {
+  const ProblemTensors& tensors = recording.tensors;
+  const bool has_gradient = tensors.grad_query || tensors.grad_key || tensors.grad_value;
+  if (tensors.output || has_gradient || recording.held.empty()) return;
+  throw InputError(
+      "contract.missing_tensor", recording.path + ": output",
+      fmt::format("is needed and absent; the file holds {}; say which it is with --tensor "
+                  "output=NAME",
+                  recording.held));
+}
+
 // An error of the audit as a whole, not of one recording.
 bool ends_all(const InputError& error) {
   return error.code().starts_with("journal.") || error.code().starts_with("cluster.");
@@ -32,6 +45,8 @@ bool ends_all(const InputError& error) {
 void audit_recording(Recording& recording, Audit& audit) {
   const AuditFlags& flags = audit.flags;
   flags.contract.apply(recording.contract);
+  require_output(recording);
+  flags.operands.apply(recording.tensors, recording.contract);
   ClusterRunner runner(audit.cluster, audit.journal);
   std::optional<Progress> progress;
   CaseOptions options;
@@ -44,6 +59,7 @@ void audit_recording(Recording& recording, Audit& audit) {
   options.diagnose = !flags.no_diagnosis;
   options.audit.map_errors = !flags.files.html.empty();
   options.draw = audit.is_drawn();
+  options.witness = !flags.files.witness.empty() && audit.cluster.is_first();
   options.prepare = [&](const AuditCase& entry, const ProblemTensors& tensors,
                         AuditOptions& prepared) {
     if (audit.is_compared()) prepared.identity = identity_of(entry, tensors);
@@ -65,18 +81,16 @@ void audit_recording(Recording& recording, Audit& audit) {
 void for_each_recording(const std::string& path, Audit& audit,
                         const std::function<void(Recording&)>& work) {
   const auto guarded = [&audit](const std::string& place, const auto& part) {
-    try {
-      part();
-    } catch (const InputError& error) {
-      if (ends_all(error)) throw;
+    with_errors_of(place, part, [&](const InputError& error) {
+      if (ends_all(error)) throw InputError(error);
       audit.cases.push_back(failed_case(place, error));
       audit.cluster.agree(fmt::format("the refusal of {} ({})", place, error.what()), "");
-    }
+    });
   };
   guarded(path, [&] {
     for (const std::filesystem::path& found : find_recordings(path)) {
       guarded(found.string(), [&] {
-        for (Recording& recording : read_recordings(found)) {
+        for (Recording& recording : read_recordings(found, audit.flags.tensors.choice())) {
           guarded(recording.path, [&] { work(recording); });
         }
       });

@@ -19,6 +19,8 @@ namespace gqa::program {
 struct AuditFlags {
   std::vector<std::string> paths;
   ContractFlags contract;
+  OperandFlags operands;
+  TensorFlags tensors;
   ToleranceFlags tolerance;
   std::size_t threads = 0;
   bool no_filter = false;
@@ -28,7 +30,6 @@ struct AuditFlags {
   std::uint64_t seed = 0;
   std::string journal;
   OutputFiles files;
-  std::string junit;
 };
 
 // One audit of all paths: what was asked for, and who works on it.

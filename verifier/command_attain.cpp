@@ -28,6 +28,7 @@ struct AttainOptions {
 
 AttainQuestion question_from_file(const std::string& path) {
   const nlohmann::json document = parse_json_strictly(read_text_file(path), path);
+  require_moderate_exponents(document, path);
   fixture_reader.require_known(document, {"values", "point", "keys"}, path, fixture_format);
   const auto place = [&path](const char* field) { return path + ": " + field; };
   AttainQuestion question;

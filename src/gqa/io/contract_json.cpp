@@ -48,8 +48,8 @@ const std::map<std::string, Reader>& field_readers() {
   using C = Contract;
   using S = std::string;
   static const std::map<std::string, Reader> readers{
-      {"layout", [](const json& v, C& c,
-                    const S& w) { c.layout = parse_layout(contract_reader.text(v, w), w); }},
+      {"layout",
+       [](const json& v, C& c, const S& w) { state_layouts(c, contract_reader.text(v, w), w); }},
       {"q_num_heads", [](const json& v, C& c, const S& w) { c.q_num_heads = head_count_of(v, w); }},
       {"kv_num_heads",
        [](const json& v, C& c, const S& w) { c.kv_num_heads = head_count_of(v, w); }},
@@ -131,7 +131,7 @@ void read_contract(const json& object, Contract& contract, const std::string& wh
 
 nlohmann::ordered_json to_json(const Contract& contract) {
   nlohmann::ordered_json object;
-  object["layout"] = name(contract.layout);
+  object["layout"] = layouts_text(contract);
   if (contract.q_num_heads) object["q_num_heads"] = *contract.q_num_heads;
   if (contract.kv_num_heads) object["kv_num_heads"] = *contract.kv_num_heads;
   if (contract.head_map.kind == HeadMapKind::explicit_list) {

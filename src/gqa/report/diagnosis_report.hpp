@@ -13,7 +13,7 @@ namespace gqa {
 /// Empty for status none without anything inseparable.
 std::string diagnosis_text(const Diagnosis& diagnosis, const std::string& indent);
 
-/// The object "diagnosis" of "gqaverify.audit/1", as PRODUCT states it.
+/// The object "diagnosis" of "gqaverify.audit/1", as docs/json.md states it.
 nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis);
 
 }  // namespace gqa

@@ -39,6 +39,9 @@ std::string counts_line(const ProbeReport& report) {
   std::string text =
       fmt::format("{} of {} probes in {} passed against {}", report.count(Verdict::pass), asked,
                   name(report.type), describe(report.tolerance));
+  const auto adapted = std::ranges::count_if(
+      report.results, [](const ProbeResult& result) { return !result.probe.habit.empty(); });
+  if (adapted > 0) text += fmt::format("; {} asked as the kernel takes them", adapted);
   if (report.unsupported() > 0) {
     text += fmt::format("; {} not supported: not verified", report.unsupported());
   }
@@ -57,6 +60,7 @@ nlohmann::ordered_json results_json(const ProbeReport& report) {
     nlohmann::ordered_json entry;
     entry["name"] = result.probe.name;
     entry["reads"] = result.probe.reads;
+    if (!result.probe.habit.empty()) entry["asked_as"] = result.probe.habit;
     entry["supported"] = result.answer.supported;
     entry["verdict"] = result.answer.supported ? name(result.verdict) : "unsupported";
     entry["violations"] = result.violations;

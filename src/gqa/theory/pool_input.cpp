@@ -26,6 +26,7 @@ std::size_t rank_of(const std::string& name) {
 
 PoolInput from_json(const std::filesystem::path& path) {
   const nlohmann::json document = parse_json_strictly(read_text_file(path), path.string());
+  require_moderate_exponents(document, path.string());
   Names known = weights_with_query;
   known.insert(histories.begin(), histories.end());
   known.insert(conversion.begin(), conversion.end());

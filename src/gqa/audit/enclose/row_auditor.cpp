@@ -102,10 +102,12 @@ AuditedElement RowAuditor::element_at(std::int64_t head, std::int64_t row,
 }
 
 void RowAuditor::add(const AuditedElement& element, AuditTally& tally, NullRow& nulls) const {
+  if (options_.observe) options_.observe(element);
   add_element(tally, element, batch_ * problem_.dimensions.q_heads + element.index[1], nulls);
 }
 
-// No visible key: the policy says what the element must be, exactly.
+// No visible key: the policy says what the element must be, exactly (docs/contract.md,
+// "Definition", step 6).
 void RowAuditor::audit_empty_row(std::int64_t head, std::int64_t row,
                                  std::span<const std::int64_t> columns, AuditTally& tally,
                                  NullRow& nulls) const {

@@ -44,8 +44,9 @@ struct ProbeReport {
   std::int64_t unsupported() const;
 };
 
-/// Runs and judges the probes of one type. A single fault must explain every answer: what one
-/// probe cannot tell apart another does.
+/// Runs and judges the probes of one type. A probe that is refused is put again as kernels that
+/// take one kind of problem only would take it (adapted_probes). A single fault must explain every
+/// answer: what one probe cannot tell apart another does.
 ///
 /// `tolerance`: nullopt for the precision models of the type, tight to loose.
 ProbeReport run_probes(const ProbeRunner& runner, ElementType type,

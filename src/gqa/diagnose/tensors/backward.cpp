@@ -43,14 +43,15 @@ BackwardPass::BackwardPass(const ProblemTensors& tensors, const Contract& contra
   const Contract& own = problem_.declared.contract;
   const std::int64_t q_heads = own.q_num_heads.value_or(0);
   const std::int64_t kv_heads = own.kv_num_heads.value_or(0);
-  grad_output_ = view_of(tensors.grad_output, own.layout, q_heads, "grad_output");
+  grad_output_ = view_of(tensors.grad_output, own.layout_of(Operand::output), q_heads, "grad_output");
   const std::array gradients{tensors.grad_query, tensors.grad_key, tensors.grad_value};
   for (const GradientKind kind : gradient_kinds) {
     const auto& tensor = gradients[index(kind)];
     if (!tensor) continue;
     const bool of_queries = kind == GradientKind::query;
-    views_[index(kind)] =
-        view_of(tensor, own.layout, of_queries ? q_heads : kv_heads, std::string(name(kind)));
+    // Operands come in the order of the kinds.
+    views_[index(kind)] = view_of(tensor, own.layout_of(operands[index(kind)]),
+                                  of_queries ? q_heads : kv_heads, std::string(name(kind)));
     formats_[index(kind)] = float_format(tensor->type);
   }
 }
