@@ -456,6 +456,7 @@ struct Row {
   bool biased = false, twofold = false;  // twofold: mask and slopes both
   std::set<Int> not_finite;              // visible keys whose bias or vector is no number
   bool common_not_finite = false;        // sink or slope
+  bool sink_infinite = false;
   // Enclosed at P bits: of the keys asked for.
   I scale;
   Q cap;  // of the stage
@@ -861,6 +862,7 @@ void read_bias(Row& r, const Json& types, const Json& row, const std::map<Int, V
   const Value sink = value_of(type_of(types, "sink"), row["sink"].str());
   if (sink.finite) r.sink = sink.number;
   if (!sink.finite && (sink.nan || sink.sign > 0)) r.common_not_finite = true;
+  r.sink_infinite = r.common_not_finite && !sink.finite && !sink.nan && sink.sign > 0;
 }
 
 // The exact operands of a row, and which keys it sees by the declared rules.
@@ -1117,8 +1119,8 @@ Text demanded_of(const Json& the_case, const Json& out, const Row& r, Int column
     return seen || r.dots.count(column) > 0 ? "" : "anything";
   }
   if (!r.visible.empty()) return "";
-  if (name == "lse") return r.sink ? "" : "-inf";
-  const Text policy = r.sink ? "zero" : the_case["contract"]["empty_row"].str();
+  if (name == "lse") return r.sink ? "" : r.sink_infinite ? "inf" : "-inf";
+  const Text policy = r.sink || r.sink_infinite ? "zero" : the_case["contract"]["empty_row"].str();
   if (policy == "zero") return "0";
   if (policy == "any") return "anything";
   return policy == "mean" ? "" : policy;
@@ -1206,7 +1208,8 @@ Text check(const Json& the_case, const Json& out, const Json& row, const Json& e
   if (!must.empty()) {
     const bool right = must == "anything" || (must == "nan" && got.nan) ||
                        (must == "0" && got.finite && got.number == 0) ||
-                       (must == "-inf" && !got.finite && !got.nan && got.sign < 0);
+                       (must == "-inf" && !got.finite && !got.nan && got.sign < 0) ||
+                       (must == "inf" && !got.finite && !got.nan && got.sign > 0);
     demand(said == (right ? within : proved), "it must be " + must);
     return said.first + ": must be " + must;
   }
@@ -1610,7 +1613,7 @@ int run(const std::vector<Text>& words) {
     }
   }
   std::cout << report.counts["confirmed"] << " confirmed, " << report.counts["REJECTED"]
-            << " rejected, " << report.counts["not confirmed"] << " without a witness\n";
+            << " REJECTED, " << report.counts["not confirmed"] << " not confirmed\n";
   const bool all = report.counts["REJECTED"] == 0 && report.counts["not confirmed"] == 0;
   return std::cout.flush() && all && report.counts["confirmed"] > 0 ? 0 : 1;
 }

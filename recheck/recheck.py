@@ -195,8 +195,9 @@ def column_bounds(m, r, v, o):
     sd_v, A, sums = deviation(r.w, v + [Q(0)] * (len(r.all) - n))[0], a + sqrt(squares), abs(sum(v, Q(0)))
     weak = abs(total(x * y for x, y in zip(r.weak, v)))
     scored = abs(total(x * y * (s - r.weak_mean) for x, y, s in zip(r.weak, v, r.s))) if m.q else 0
-    q_cov = square(r.scale) * total(square(q * total(x * (k[t] - r.mean_key[t]) for x, k in zip(wv, r.keys))) for t, q in
-                                    enumerate(r.query)) if m.x else 0
+    centre = [total(x * k[t] for x, k in zip(w, r.keys)) for t in range(len(r.query) if m.x else 0)]
+    q_cov = square(r.scale) * total(square(q * total(x * (k[t] - c) for x, k in zip(wv, r.keys)))
+                                    for t, (q, c) in enumerate(zip(r.query, centre)))
     var = (total(x * square(y - o) for x, y in zip(r.wv, v)) + r.sink_v * square(o) + ((m.p ** 2 + m.v ** 2) / 3 +
            m.u ** 2 * Q(n, 6)) * squares + 2 * m.u ** 2 * Q(n, 9) * square(o) + m.x ** 2 / 3 * q_cov + (square(num(r.tp)) +
            m.ti ** 2) / 3 * sum((y * y for y in v), Q(0)) + m.ti ** 2 * Q(2 * n, 3) * (1 + square(o)))
@@ -391,7 +392,7 @@ def check(case, out, row, e):
     policy = "zero" if r.sink is not None else case["contract"]["empty_row"]
     must = None  # zero, nan, any, -inf: no number is asked for
     if scores: must = "-inf" if stage == 2 and j not in r.added else None if j in r.dots or j in r.added else "anything"
-    elif not r.visible and name == "lse": must = "-inf" if r.sink is None else None
+    elif not r.visible and name == "lse": must = "-inf" if r.sink is None else None if finite(r.sink) else str(r.sink)
     elif not r.visible: must = {"zero": "0", "nan": "nan", "any": "anything", "mean": None}[policy]
     demand(e.get("demanded") == must, f"what must be there is {must}")
     if must is not None:
