@@ -272,3 +272,13 @@ class Recheck(CommandLine):
         self.assertEqual(result.returncode, BAD_INPUT, result.stderr)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["witness.json"])
         self.assertEqual(json.loads(self.witness.read_text())["schema"], "gqaverify.witness/1")
+
+    def test_every_precision_model_is_known_to_both_checkers(self):
+        path = next(path for path in recordings() if path.stem == "gqa_decode")
+        wanted = self.run_program("audit", "--model", "none", path, status=USAGE)
+        names = (wanted.stdout + wanted.stderr).split("write one of ")[1].split("\n")[0].rstrip(".").split(", ")
+        self.assertIn("f32", names)
+        for name in names:
+            words = [program(), "audit", path, "--model", name, "--no-diagnosis", "--witness", self.witness]
+            subprocess.run([str(word) for word in words], stdout=subprocess.DEVNULL, timeout=300, check=False)
+            self.assert_confirmed(len(list(elements(json.loads(self.witness.read_text())))))
