@@ -92,7 +92,8 @@ const char* decision_word(Uncertain within) {
 
 const char* demanded_word(double demanded) {
   if (std::isnan(demanded)) return "nan";
-  return std::isinf(demanded) ? "-inf" : "0";
+  if (std::isinf(demanded)) return demanded < 0 ? "-inf" : "inf";
+  return "0";
 }
 
 // What was found of an element whose exact value is a number.
