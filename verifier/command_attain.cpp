@@ -28,6 +28,7 @@ struct AttainOptions {
 
 AttainQuestion question_from_file(const std::string& path) {
   const nlohmann::json document = parse_json_strictly(read_text_file(path), path);
+  require_moderate_exponents(document, path);
   require_known_fields(document, {"values", "point", "keys"}, path);
   const auto place = [&path](const char* field) { return path + ": " + field; };
   AttainQuestion question;

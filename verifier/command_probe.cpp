@@ -6,6 +6,7 @@
 #include "cluster.hpp"
 #include "command.hpp"
 #include "gqa/diagnose/probes/identify.hpp"
+#include "gqa/printable.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/probe_report.hpp"
 #include "kernel_flags.hpp"
@@ -25,12 +26,15 @@ struct ProbeOptions {
 ExitStatus write(const ProbeOptions& options) {
   const ElementType type = options.type.type().value_or(ElementType::binary32);
   const std::size_t written = write_probes(options.directory, type);
-  fmt::print("{} probes in {} written to {}\n", written, name(type), options.directory);
+  print_text(fmt::format("{} probes in {} written to {}\n", written, name(type),
+                         printable_line(options.directory)));
   return all_holds;
 }
 
-// An absent output was not verified: only a full set of right answers holds.
+// A file that could not be read, or holds another probe, was not verified; nor was an absent
+// output: only a full set of right answers holds.
 ExitStatus status_of(const ProbeReport& report) {
+  if (report.count(Verdict::error) > 0) return bad_input;
   if (report.count(Verdict::fail) > 0) return decided_wrong;
   const auto all = static_cast<std::int64_t>(report.results.size());
   return report.count(Verdict::pass) == all && all > 0 ? all_holds : undecided;

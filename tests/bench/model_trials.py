@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """What the precision models allow: never a healthy kernel's failure, always one that says nothing.
 
-usage: model_trials.py PROGRAM calibrate|power [--seconds N] [--seed N] [--presets a,b] [--sizes TxSxd,...]
+usage: model_trials.py PROGRAM calibrate|power [--seconds N] [--seed N] [--heads N] [--presets a,b]
+                       [--sizes TxSxd,...]
 
 calibrate  emulated healthy kernels (rounded_kernels.py) audited under the model of their own arithmetic:
            the largest share of an element's allowance, and how many problems were accused.
@@ -94,7 +95,7 @@ def calibrate(auditor, options):
                     if time.time() > end:
                         break
                     rng = np.random.default_rng([seed, *size, rk.SETTINGS.index(setting)])
-                    heads = HEADS if size[0] * size[1] <= 65536 else 2
+                    heads = options.heads if size[0] * size[1] <= 65536 else 2
                     q, k, v = stored_operands(rng, preset, setting, heads, size)
                     for name, run in table[preset].items():
                         output = run(q, k, v, np.float32(1 / np.sqrt(size[2])), rng)
@@ -170,6 +171,7 @@ def main():
     parser.add_argument("what", choices=["calibrate", "power"])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--heads", type=int, default=HEADS, help="problems of one recording")
     parser.add_argument("--presets", type=lambda text: text.split(","))
     parser.add_argument("--sizes", type=lambda text: [
         tuple(int(n) for n in size.split("x")) for size in text.split(",")])

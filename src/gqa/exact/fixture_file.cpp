@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "gqa/error.hpp"
 #include "gqa/exact/fixture.hpp"
+#include "gqa/io/directory.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/io/json.hpp"
 #include "gqa/io/natural_order.hpp"
@@ -25,13 +27,19 @@ std::string stated_field(const std::string& text, const char* field) {
   return lenient[field].get<std::string>();
 }
 
+nlohmann::json document_of(const std::string& text) {
+  nlohmann::json document = parse_json_strictly(text, "");
+  require_moderate_exponents(document, "");
+  return document;
+}
+
 FixtureReport check_negative(const std::string& text, const ExpectedError& expected) {
   FixtureReport report;
   report.negative = true;
   report.name = stated_field(text, "name");
   report.statement = stated_field(text, "statement");
   try {
-    attention(read_fixture(parse_json_strictly(text, "")).problem);
+    attention(read_fixture(document_of(text)).problem);
     report.failures.push_back(fmt::format("nothing was refused; expected error {}", expected.code));
   } catch (const InputError& error) {
     report.observed_error = error.code();
@@ -56,7 +64,7 @@ FixtureReport check_fixture_file(const std::filesystem::path& path) {
     report = check_negative(text, *expected);
   } else {
     try {
-      report = check_fixture(read_fixture(parse_json_strictly(text, "")));
+      report = check_fixture(read_fixture(document_of(text)));
     } catch (const InputError& error) {
       throw error.within(path.string());
     }
@@ -71,16 +79,19 @@ FixtureReport check_fixture_file(const std::filesystem::path& path) {
 
 std::vector<std::filesystem::path> find_fixtures(const std::vector<std::filesystem::path>& paths) {
   std::vector<std::filesystem::path> found;
+  std::error_code error;
   for (const std::filesystem::path& path : paths) {
-    if (!std::filesystem::exists(path)) {
+    const std::filesystem::file_status status = std::filesystem::status(path, error);
+    if (status.type() == std::filesystem::file_type::not_found) {
       throw InputError("file.not_found", path.string(), "does not exist");
     }
-    if (!std::filesystem::is_directory(path)) {
+    if (error) throw InputError("file.unreadable", path.string(), error.message());
+    if (!std::filesystem::is_directory(status)) {
       found.push_back(path);
       continue;
     }
-    for (const auto& entry : std::filesystem::directory_iterator(path)) {
-      if (entry.path().extension() == ".json") found.push_back(entry.path());
+    for (const std::filesystem::path& entry : visible_entries(path)) {
+      if (entry.extension() == ".json") found.push_back(entry);
     }
   }
   if (found.empty()) throw InputError("fixture.none_found", "PATH", "there is no fixture to check");

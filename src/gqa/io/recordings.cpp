@@ -1,7 +1,11 @@
 #include "gqa/io/recordings.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "gqa/error.hpp"
@@ -9,7 +13,6 @@
 #include "gqa/io/directory.hpp"
 #include "gqa/io/npy.hpp"
 #include "gqa/io/npz.hpp"
-#include "gqa/io/tensor_slots.hpp"
 
 namespace gqa {
 namespace {
@@ -18,8 +21,17 @@ namespace fs = std::filesystem;
 
 enum class Kind { safetensors, npz, npy_directory, backend_test, directory, other };
 
+// Suffixes in any case: a file that nobody looks at would count as right.
+bool has_suffix(const fs::path& path, std::string_view suffix) {
+  const std::string found = path.extension().string();
+  return std::ranges::equal(found, suffix, {},
+                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+}
+
+// A link that leads nowhere is told when it is read.
 bool is_npy(const fs::path& path) {
-  return path.extension() == ".npy" && !fs::is_directory(path);
+  std::error_code ignored;
+  return has_suffix(path, ".npy") && !fs::is_directory(path, ignored);
 }
 
 Kind kind_of(const fs::path& path) {
@@ -30,8 +42,8 @@ Kind kind_of(const fs::path& path) {
   }
   if (error) throw InputError("file.unreadable", path.string(), error.message());
   if (status.type() != fs::file_type::directory) {
-    if (path.extension() == ".safetensors") return Kind::safetensors;
-    return path.extension() == ".npz" ? Kind::npz : Kind::other;
+    if (has_suffix(path, ".safetensors")) return Kind::safetensors;
+    return has_suffix(path, ".npz") ? Kind::npz : Kind::other;
   }
   if (fs::exists(path / "model.onnx", error)) return Kind::backend_test;
   for (const fs::path& entry : visible_entries(path)) {
@@ -50,14 +62,7 @@ bool is_recording(Kind kind) {
                    "backend test with a model.onnx");
 }
 
-Recording of_tensors(std::map<std::string, TypedTensor> tensors, const fs::path& path) {
-  Recording recording;
-  recording.path = path.string();
-  recording.tensors = assign_tensors(std::move(tensors), recording.path);
-  return recording;
-}
-
-Recording read_npy_directory(const fs::path& path) {
+std::map<std::string, TypedTensor> read_npy_directory(const fs::path& path) {
   std::map<std::string, TypedTensor> tensors;
   for (const fs::path& entry : visible_entries(path)) {
     if (!is_npy(entry)) {
@@ -66,7 +71,19 @@ Recording read_npy_directory(const fs::path& path) {
     }
     tensors.emplace(entry.stem().string(), read_npy(entry));
   }
-  return of_tensors(std::move(tensors), path);
+  return tensors;
+}
+
+// What cannot be looked at, such as a link that leads nowhere, is no reason to leave its neighbours
+// unread: it becomes a recording that cannot be read, unless its name says another kind of file.
+std::optional<Kind> kind_of_entry(const fs::path& entry) {
+  try {
+    return kind_of(entry);
+  } catch (const InputError&) {
+    const bool is_candidate =
+        !entry.has_extension() || has_suffix(entry, ".safetensors") || has_suffix(entry, ".npz");
+    return is_candidate ? std::nullopt : std::optional(Kind::other);
+  }
 }
 
 }  // namespace
@@ -77,10 +94,10 @@ std::vector<fs::path> find_recordings(const fs::path& path) {
   if (kind == Kind::other) unknown_kind(path);
   std::vector<fs::path> found;
   for (const fs::path& entry : visible_entries(path)) {
-    const Kind entry_kind = kind_of(entry);
+    const std::optional<Kind> entry_kind = kind_of_entry(entry);
     // A case that nobody looks at would count as right.
     if (entry_kind == Kind::directory) unknown_kind(entry);
-    if (is_recording(entry_kind)) found.push_back(entry);
+    if (!entry_kind || is_recording(*entry_kind)) found.push_back(entry);
   }
   if (found.empty()) {
     throw InputError("recording.none_found", path.string(), "the directory holds no recording");
@@ -88,14 +105,14 @@ std::vector<fs::path> find_recordings(const fs::path& path) {
   return found;
 }
 
-std::vector<Recording> read_recordings(const fs::path& path) {
+std::vector<Recording> read_recordings(const fs::path& path, const TensorChoice& choice) {
   switch (kind_of(path)) {
     case Kind::safetensors:
-      return {read_recording(path)};
+      return read_safetensors_recordings(path, choice);
     case Kind::npz:
-      return {of_tensors(read_npz(path), path)};
+      return recordings_of(read_npz(path), path.string(), choice);
     case Kind::npy_directory:
-      return {read_npy_directory(path)};
+      return recordings_of(read_npy_directory(path), path.string(), choice);
     case Kind::backend_test:
       return read_backend_test(path);
     case Kind::directory:

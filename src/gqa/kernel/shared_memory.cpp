@@ -19,8 +19,15 @@ namespace {
 }  // namespace
 
 SharedMemory::SharedMemory() {
-  const int low = memfd_create("gqaverify-kernel", MFD_CLOEXEC);
+  const int low = memfd_create("gqaverify-kernel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (low < 0) refuse(errno);
+  // The other process holds the descriptor too: made smaller under our mapping, the file would end
+  // this process by SIGBUS.
+  if (fcntl(low, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    const int error = errno;
+    close(low);
+    refuse(error);
+  }
   // Above the small numbers that a child's descriptors are moved to.
   descriptor_ = fcntl(low, F_DUPFD_CLOEXEC, 10);
   const int error = errno;

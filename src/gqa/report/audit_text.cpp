@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gqa/printable.hpp"
 #include "gqa/report/audit_report.hpp"
 #include "gqa/report/diagnosis_report.hpp"
+#include "gqa/report/identified_report.hpp"
 #include "gqa/report/verdict_words.hpp"
 
 namespace gqa {
@@ -119,11 +121,11 @@ OutputAudit first_output(const AuditCase& entry) {
 
 std::string case_text(const AuditCase& entry) {
   if (!entry.result) {
-    return fmt::format("{:<10}{}\n    {} [{}]\n", name(entry.verdict), entry.path, entry.error,
-                       entry.error_code);
+    return fmt::format("{:<10}{}\n    {} [{}]\n", name(entry.verdict), printable_line(entry.path),
+                       entry.error, entry.error_code);
   }
   const AuditTally& tally = entry.result->tally;
-  std::string text = fmt::format("{:<10}{}\n", name(entry.verdict), entry.path);
+  std::string text = fmt::format("{:<10}{}\n", name(entry.verdict), printable_line(entry.path));
   text +=
       fmt::format("    {}; {}{}\n", sizes(entry),
                   describe(entry.contract, entry.dimensions.key_size), describe(entry.operands));
@@ -141,6 +143,7 @@ std::string case_text(const AuditCase& entry) {
   text += meaning_text(first);
   for (std::size_t i = 1; i < entry.outputs.size(); ++i) text += output_text(entry.outputs[i]);
   if (entry.diagnosis) text += diagnosis_text(*entry.diagnosis, "    ");
+  if (entry.fits) text += line(fit_line(*entry.fits));
   return text;
 }
 

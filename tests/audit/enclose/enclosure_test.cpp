@@ -6,6 +6,7 @@
 
 #include "audit/audit_support.hpp"
 #include "oracle/naive_attention.hpp"
+#include "support/control_bits.hpp"
 #include "support/numbers.hpp"
 #include "support/random_problem.hpp"
 
@@ -190,3 +191,25 @@ TEST_CASE("enclosure: the rounding summary is that of the visible keys") {
   CHECK(total.contains(1));
   CHECK(reader.value_column(visible, 0)[1]->contains(3));
 }
+
+#ifdef __SSE2__
+TEST_CASE("enclosure: a thread that flushes subnormal operands is refused, not believed") {
+  SmallProblem small;
+  small.type = ElementType::binary32;
+  small.queries = small.keys = small.key_size = small.value_size = 1;
+  small.query = small.key = {1};
+  small.value = {0x1p-140};
+  small.output = {0};
+  const AttentionProblem problem = small.problem();
+  bool refused = false;
+  {
+    const test::ControlBits flushed(test::flush_operands);
+    try {
+      const EnclosureReader reader(problem, 0, 0);
+    } catch (const std::runtime_error&) {
+      refused = true;
+    }
+  }
+  CHECK(refused);
+}
+#endif

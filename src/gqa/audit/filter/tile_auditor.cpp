@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "gqa/audit/filter/filter_bias.hpp"
 #include "gqa/audit/filter/vector_decision.hpp"
@@ -65,6 +66,13 @@ struct TileAuditor::Work {
   std::vector<std::int64_t> open_columns = {};
   NullRow nulls = {};                // of the current row
   std::int64_t unrefuted_asked = 0;  // rows whose null outputs were asked a second time
+  std::map<std::size_t, FilterVerdicts> checked = {};  // of the rows that will be asked again
+
+  void note(std::size_t r, std::int64_t column, Uncertain within) {
+    if (const auto row = checked.find(r); row != checked.end()) {
+      row->second[static_cast<std::size_t>(column)] = within;
+    }
+  }
 };
 
 TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& options)
@@ -73,7 +81,8 @@ TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& op
       model_(std::get_if<ModelTolerance>(&options.tolerance)),
       ulps_(problem.output->format()),
       largest_(problem.output->format().maximum()),
-      rows_(problem, options) {
+      rows_(problem, options),
+      checked_(self_check_rows(problem, options)) {
   if (model_ == nullptr) {
     stated_.emplace(options.tolerance);
     return;
@@ -89,11 +98,16 @@ void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
   work.outputs.resize(padded(static_cast<std::size_t>(problem_.dimensions.value_size)));
   work.sure_errors.resize(work.outputs.size());
   work.sure_shares.resize(work.outputs.size());
+  const Dimensions& d = problem_.dimensions;
   for (std::size_t r = 0; r < tile.rows.size(); ++r) {
     const FilterRow& row = tile.rows[r];
     if (row.open || row.visible == 0) {
       rows_.of(tile.batch, tile.kv_head)->audit_row(row.head, row.row, tally);
       continue;
+    }
+    const std::int64_t number = (tile.batch * d.q_heads + row.head) * d.queries + row.row;
+    if (std::ranges::binary_search(checked_, number)) {
+      work.checked[r].assign(static_cast<std::size_t>(tile.columns), Uncertain::unknown());
     }
     audit_row(r, work);
     if (!work.open_columns.empty()) {
@@ -103,6 +117,16 @@ void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
     if (work.open_rows.size() == RoundingRows::most_rows) decide_open_rows(work);
   }
   decide_open_rows(work);
+  check_rows(work);
+}
+
+void TileAuditor::check_rows(Work& work) {
+  const FilterTile& tile = work.tile;
+  for (const auto& [r, verdicts] : work.checked) {
+    const auto found = find_contradiction(tile, r, verdicts, *rows_.of(tile.batch, tile.kv_head));
+    if (found) throw SelfCheckError(self_check_message(*found));
+    ++work.tally.self_checked;
+  }
 }
 
 // Puts what surely_within marked on the map.
@@ -132,6 +156,13 @@ void TileAuditor::settle_sure_elements(std::size_t r, Work& work) const {
     sure = surely_within(row, format, *allowance, work.sure_errors.data(), work.sure_shares.data());
   } else {
     std::ranges::fill(work.sure_errors, not_sure);
+  }
+  if (work.checked.contains(r)) {
+    for (std::int64_t c = 0; c < tile.columns; ++c) {
+      if (work.sure_errors[static_cast<std::size_t>(c)] != not_sure) {
+        work.note(r, c, Uncertain::yes());
+      }
+    }
   }
   AuditTally& tally = work.tally;
   tally.elements += sure.count;
@@ -200,8 +231,9 @@ TileAuditor::Answer TileAuditor::decide(RoundingRows& rows, std::size_t k, const
           allowance(rows, k, e.column, e.radius)};
 }
 
-inline void TileAuditor::record(const Work& work, const Element& e, const Answer& answer) const {
+inline void TileAuditor::record(Work& work, const Element& e, const Answer& answer) const {
   AuditTally& tally = work.tally;
+  work.note(e.r, e.column, answer.decision.within);
   const FilterRow& row = work.tile.rows[e.r];
   ++tally.elements;
   ++tally.decided_by_filter;

@@ -10,10 +10,10 @@
 //   f16-f32,        tensor cores and fused kernels: both products accumulate in binary32,
 //   bf16-f32        exp and the denominator are binary32, but the second product reads its
 //                   weights in 16 bits, and the output is stored in 16 bits.
-//   f16-stored,     eager frameworks: each operation on its own with binary32 sums, but what it
-//   leaves, bf16-stored     scores, scaled scores (or scaled operands) and weights, is stored in 16
-//   bits. fp8-weights     8-bit kernels: binary32 sums, weights in e4m3 under a scale that takes
-//   the
+//   f16-stored,     eager frameworks: each operation on its own with binary32 sums, but what
+//   bf16-stored     it leaves, scores, scaled scores (or scaled operands) and weights, is stored
+//                   in 16 bits.
+//   fp8-weights     8-bit kernels: binary32 sums, weights in e4m3 under a scale that takes the
 //                   largest one near 256 or 448, once or per tile; the output is bfloat16.
 //   tf32, f16-products, bf16-products
 //                   binary32 tensors whose operands are rounded to that format for both products,

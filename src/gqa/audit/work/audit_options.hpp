@@ -16,6 +16,8 @@ struct AuditOptions {
   Tolerance tolerance;
   /// False: enclosures alone (rungs 2 and 3). The verdicts are the same, only slower.
   bool use_filter = true;
+  /// Ask a few rows that the filter decided again by enclosures (SelfCheckError).
+  bool self_check = true;
   long first_precision = 128;     ///< bits of the first enclosure
   long largest_precision = 8192;  ///< bits beyond which an element stays undecided
   /// Only a random choice of rows, the same ones of every output that has rows; nullopt: all.

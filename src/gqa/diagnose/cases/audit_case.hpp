@@ -11,6 +11,7 @@
 #include "gqa/audit/audit_outputs.hpp"
 #include "gqa/diagnose/cases/audit_pictures.hpp"
 #include "gqa/diagnose/diagnosis.hpp"
+#include "gqa/diagnose/identify/identified_contract.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {
@@ -34,11 +35,12 @@ struct AuditCase {
   OperandsPresent operands;
   std::string element_type;  ///< of the output
   Tolerance tolerance;
-  std::optional<SampledRows> sample;      ///< nullopt: every row
-  std::optional<AuditResult> result;      ///< of the first output
-  std::vector<OutputAudit> outputs;       ///< of every output, `output` first if it is there
-  std::optional<Diagnosis> diagnosis;     ///< nullopt: not asked for
-  std::optional<AuditPictures> pictures;  ///< nullopt: not asked for
+  std::optional<SampledRows> sample;       ///< nullopt: every row
+  std::optional<AuditResult> result;       ///< of the first output
+  std::vector<OutputAudit> outputs;        ///< of every output, `output` first if it is there
+  std::optional<Diagnosis> diagnosis;      ///< nullopt: not asked for
+  std::optional<IdentifiedContract> fits;  ///< of a failing output: the contract that it fits
+  std::optional<AuditPictures> pictures;   ///< nullopt: not asked for
 };
 
 struct CaseOptions {

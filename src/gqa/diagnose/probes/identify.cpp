@@ -104,6 +104,12 @@ IdentifiedRule measured(std::string rule, std::string declared,
   return result;
 }
 
+// "causal, T = S = 4 (asked: the last row alone)".
+std::string rule_name(std::string_view rule, const ProbeResult* result) {
+  if (result == nullptr || result->probe.habit.empty()) return std::string(rule);
+  return fmt::format("{} (asked: {})", rule, result->probe.habit);
+}
+
 void add_head_maps(const ProbeReport& report, std::vector<IdentifiedRule>& rules) {
   const std::string contiguous = "contiguous, floor(h / (Hq / Hkv))";
   const auto read = [&](std::string_view probe, auto reading) -> std::optional<std::string> {
@@ -136,7 +142,7 @@ void add_visible_keys(const ProbeReport& report, std::vector<IdentifiedRule>& ru
       declared = declared_visible_keys(*result);
       found = read_visible_keys(*result);
     }
-    rules.push_back(measured(std::string(reading.rule), std::move(declared), found));
+    rules.push_back(measured(rule_name(reading.rule, result), std::move(declared), found));
   }
 }
 
