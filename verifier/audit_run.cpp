@@ -59,6 +59,7 @@ void audit_recording(Recording& recording, Audit& audit) {
   options.diagnose = !flags.no_diagnosis;
   options.audit.map_errors = !flags.files.html.empty();
   options.draw = audit.is_drawn();
+  options.witness = !flags.files.witness.empty() && audit.cluster.is_first();
   options.prepare = [&](const AuditCase& entry, const ProblemTensors& tensors,
                         AuditOptions& prepared) {
     if (audit.is_compared()) prepared.identity = identity_of(entry, tensors);

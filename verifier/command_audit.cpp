@@ -13,6 +13,7 @@
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/junit.hpp"
+#include "gqa/report/witness_report.hpp"
 #include "kernel_flags.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -115,7 +116,8 @@ ExitStatus run_audit(const AuditOptions& all, Cluster& cluster) {
   if (cluster.is_first()) {
     write_results(
         text, audit_json(audit.cases), options.files, [&audit] { return audit_html(audit.cases); },
-        [&audit] { return junit_xml(audit.cases); });
+        [&audit] { return junit_xml(audit.cases); },
+        [&audit] { return witness_text(audit.cases); });
   }
   return status_of(summarise(audit.cases));
 }
@@ -188,6 +190,9 @@ Command add_audit(CLI::App& program) {
       ->capture_default_str();
   options->files.add_to(*app);
   app->add_option("--junit", options->files.junit, "Write a JUnit XML report to FILE")
+      ->type_name("FILE");
+  app->add_option("--witness", options->files.witness,
+                  "Write what the worst elements are made of to FILE, for gqaverify-recheck")
       ->type_name("FILE");
   return {app, [all](Cluster& cluster) { return run_audit(*all, cluster); }, true};
 }

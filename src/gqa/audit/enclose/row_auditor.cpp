@@ -102,6 +102,7 @@ AuditedElement RowAuditor::element_at(std::int64_t head, std::int64_t row,
 }
 
 void RowAuditor::add(const AuditedElement& element, AuditTally& tally, NullRow& nulls) const {
+  if (options_.observe) options_.observe(element);
   add_element(tally, element, batch_ * problem_.dimensions.q_heads + element.index[1], nulls);
 }
 

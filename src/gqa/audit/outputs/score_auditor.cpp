@@ -26,6 +26,7 @@ AuditedElement ScoreAuditor::element(std::int64_t head, std::int64_t row,
 }
 
 void ScoreAuditor::add(AuditTally& tally, const AuditedElement& element, NullRow& nulls) const {
+  if (options_.observe) options_.observe(element);
   add_element(tally, element, batch_ * problem_.dimensions.q_heads + element.index[1], nulls);
 }
 

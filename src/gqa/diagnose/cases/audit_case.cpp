@@ -42,6 +42,9 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
   }
   entry.result = entry.outputs.front().result;
   entry.verdict = worst_verdict(entry.outputs);
+  if (asked.witness) {
+    entry.witness = collect_witnesses(problem, tensors, entry.outputs, options.sample);
+  }
   return entry;
 }
 
@@ -99,6 +102,9 @@ std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors
     const std::string place =
         tensors.cu_seqlens_q ? fmt::format("{}: document {}", path, document.index) : path;
     cases.push_back(audit_case(place, document.tensors, contract, options));
+    if (cases.back().witness && tensors.cu_seqlens_q) {
+      cases.back().witness->document = document.index;
+    }
   }
   if (options.diagnose) {
     diagnose_cases(tensors, contract, cases);
