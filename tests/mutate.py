@@ -12,7 +12,7 @@ back. A mutation that no test sees SURVIVES, and that is a gap in the tests.
   --together   builds once with all mutations in place, each behind a switch that is an environment
                variable: an expression F becomes (mutated(n) ? (R) : (F)), a statement F;
                if (mutated(n)) { R } else { F }. Minutes instead of hours.
-  --list       says what would be done, and checks that every line can be
+  --list       says what would be done, and checks that every text and every test case is there
   WORD         only lines that contain every WORD
 
 Exit status: 0 every mutation was seen, 1 one survived or could not be tried, 64 wrong usage.
@@ -27,6 +27,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/architecture"))
+from test_cases_test import written  # noqa: E402
 SWITCH = "GQA_MUTATION"
 HEADER = f"""#pragma once
 #include <cstdlib>
@@ -212,9 +214,13 @@ def main():
     if not chosen:
         sys.exit("no line of mutations.txt contains that")
     if arguments.list:
-        bad = 0
+        bad, cases = 0, {}
         for mutation in chosen:
             why = mutation.why_not((ROOT / mutation.file).read_text(encoding="utf-8"))
+            folder = mutation.program.removeprefix("test_")
+            cases[folder] = cases.get(folder) or written(ROOT / "tests" / folder)
+            if not why and mutation.case not in cases[folder]:
+                why = "there is no such test case"
             bad += why is not None
             print(mutation, f"\n    {mutation.program}: {mutation.case}", f"\n    {why}" if why else "")
         print(f"{len(chosen)} mutations, {bad} that cannot be tried")
