@@ -243,6 +243,23 @@ class SmallThings(CommandLine):
         self.assertIn("1 of 2 passed", result.stdout)
 
 
+    def test_a_limit_on_addresses_is_an_error_and_no_endless_loop(self):
+        import resource
+
+        answers = set()
+        for mebibytes in range(100, 800, 100):
+
+            def bound(limit=mebibytes << 20):
+                resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+            result = subprocess.run([str(program()), "audit", str(recordings()[0])],
+                                    capture_output=True, preexec_fn=bound, timeout=60, check=False)
+            answers.add(result.returncode)
+        # 127: not even the libraries can be loaded.
+        self.assertLessEqual(answers, {HOLDS, BAD_INPUT, 70, 127}, answers)
+        self.assertIn(HOLDS, answers)
+
+
 class SmallInputs(CommandLine):
     """A file of n bytes costs time in proportion to n and at most 64 n + 64 MiB."""
 
