@@ -243,9 +243,9 @@ void call_kernel(Reply& reply, Call call) {
     reply.kind = ReplyKind::threw;
     set_text(reply, "an exception of an unknown type");
   }
-  reply.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   reply.changes = before.changes();
-  before.restore();
+  before.restore();  // before any arithmetic of ours, which might trap
+  reply.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   install_signal_handlers();  // which are the kernel's to change, but for its call alone
   reply.left_processes = static_cast<std::uint32_t>(gqa::kernel_host::end_children(helpers));
 }
