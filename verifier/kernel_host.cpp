@@ -20,6 +20,7 @@
 #include <fstream>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "gqa/kernel/host_protocol.hpp"
 #include "kernel_processes.hpp"
@@ -224,6 +225,7 @@ template <class Call>
 void call_kernel(Reply& reply, Call call) {
   using Clock = std::chrono::steady_clock;
   const gqa::kernel_host::ProcessState before;
+  const std::vector<pid_t> helpers = gqa::kernel_host::children();  // that loading started
   has_returned = false;
   const auto start = Clock::now();
   try {
@@ -241,11 +243,11 @@ void call_kernel(Reply& reply, Call call) {
     reply.kind = ReplyKind::threw;
     set_text(reply, "an exception of an unknown type");
   }
-  reply.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   reply.changes = before.changes();
-  before.restore();
+  before.restore();  // before any arithmetic of ours, which might trap
+  reply.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   install_signal_handlers();  // which are the kernel's to change, but for its call alone
-  reply.left_processes = static_cast<std::uint32_t>(gqa::kernel_host::end_children());
+  reply.left_processes = static_cast<std::uint32_t>(gqa::kernel_host::end_children(helpers));
 }
 
 void serve(const Kernel& kernel, Request& request) {

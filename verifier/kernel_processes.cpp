@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -23,20 +24,6 @@ namespace {
 void sleep_milliseconds(long milliseconds) {
   const timespec pause{0, milliseconds * 1'000'000};
   nanosleep(&pause, nullptr);
-}
-
-// Each thread has a list of the children that it started or was given.
-std::vector<pid_t> children() {
-  std::vector<pid_t> found;
-  DIR* tasks = opendir("/proc/self/task");
-  if (tasks == nullptr) return found;
-  while (const dirent* task = readdir(tasks)) {
-    if (task->d_name[0] == '.') continue;
-    std::ifstream list("/proc/self/task/" + std::string(task->d_name) + "/children");
-    for (pid_t child = 0; list >> child;) found.push_back(child);
-  }
-  closedir(tasks);
-  return found;
 }
 
 // What one child leaves behind becomes ours, to be ended in the next round.
@@ -69,7 +56,7 @@ bool has_ended(pid_t worker, int& status) {
     if ((watched[1].revents & (POLLRDHUP | POLLHUP)) != 0) kill(worker, SIGKILL);
     poll(watched.data(), watched.size(), patience);
     if (watched[1].revents != 0) sleep_milliseconds(1);  // it is ready for ever
-    end_children(worker);
+    end_children({worker});
   }
   end_all_descendants();
   end_as(status);
@@ -77,10 +64,23 @@ bool has_ended(pid_t worker, int& status) {
 
 }  // namespace
 
-std::size_t end_children(pid_t kept) {
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  DIR* tasks = opendir("/proc/self/task");
+  if (tasks == nullptr) return found;
+  while (const dirent* task = readdir(tasks)) {
+    if (task->d_name[0] == '.') continue;
+    std::ifstream list("/proc/self/task/" + std::string(task->d_name) + "/children");
+    for (pid_t child = 0; list >> child;) found.push_back(child);
+  }
+  closedir(tasks);
+  return found;
+}
+
+std::size_t end_children(const std::vector<pid_t>& kept) {
   std::size_t count = 0;
   for (const pid_t child : children()) {
-    if (child == kept) continue;
+    if (std::ranges::find(kept, child) != kept.end()) continue;
     ++count;
     kill(child, SIGKILL);
     // One that the system keeps from ending is not waited for without end.

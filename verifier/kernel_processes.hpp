@@ -4,12 +4,15 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <vector>
 
 namespace gqa::kernel_host {
 
-/// Ends all children of this process but `kept` and waits for them; gives their number. Those of
-/// other threads are among them.
-std::size_t end_children(pid_t kept = -1);
+/// The children of this process, whichever thread started them.
+std::vector<pid_t> children();
+
+/// Ends all children but `kept` and waits for them; gives their number.
+std::size_t end_children(const std::vector<pid_t>& kept = {});
 
 /// Forks. The child returns, and is to run the kernel; it ends when its parent does. The parent
 /// never returns: it has no code of the kernel in it, and whatever processes the kernel starts

@@ -107,7 +107,7 @@ TEST_CASE("hostile kernels: threads that wait are nothing, threads that write la
   CHECK(waiting.is_clean());
   const KernelRun late = call(host, "late");
   INFO(describe(late));
-  CHECK(late.status == KernelStatus::finished);
+  CHECK(late.status == KernelStatus::crashed);  // it ends the process
   CHECK(has(late, KernelFinding::late_access));
   require_recovered(host);
 }
@@ -155,11 +155,30 @@ TEST_CASE("hostile kernels: messages that are no replies are a finding, and are 
   }
 }
 
-TEST_CASE("hostile kernels: the shared memory cannot be taken away") {
+TEST_CASE("hostile kernels: the shared memory cannot be taken away, and may grow") {
   KernelHost host = load_kernel("misbehaving");
-  const KernelRun run = call(host, "shrink");
-  INFO(describe(run));
-  CHECK(run.is_clean());  // nothing came of it
+  for (const char* word : {"shrink", "grow"}) {
+    const KernelRun run = call(host, word);
+    INFO(describe(run));
+    CHECK(run.is_clean());  // nothing came of it
+    require_recovered(host);
+    // A larger problem than before, so that more of the memory is needed.
+    ProblemTensors larger = mean_problem();
+    larger.key =
+        test::tensor_of(ElementType::binary32, {1, 1, 70000, 1}, std::vector<double>(70000, 1));
+    larger.value = larger.key;
+    CHECK(host.run(larger, Contract(), ElementType::binary32).is_clean());
+  }
+}
+
+TEST_CASE("hostile kernels: a process that ends between two calls is told with the second") {
+  KernelHost host = load_kernel("misbehaving");
+  CHECK(call(host, "alarm").is_clean());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  const KernelRun next = host.run(mean_problem(), Contract(), ElementType::binary32);
+  INFO(describe(next));
+  CHECK(next.status == KernelStatus::finished);
+  CHECK(next.findings == std::vector{KernelFinding::late_end});
   require_recovered(host);
 }
 

@@ -104,6 +104,12 @@ static void start_others(const struct gqa_kernel_problem* p) {
   if (strcmp(word, "thread") == 0) start_thread(do_nothing, NULL);
   if (strcmp(word, "garbage") == 0) write_everywhere((size_t)number);
   if (strcmp(word, "terminate_parent") == 0) kill(getppid(), (int)number);
+  if (strcmp(word, "alarm") == 0) alarm(1);
+  if (strcmp(word, "grow") == 0) {
+    for (int descriptor = 3; descriptor < 10; ++descriptor) {
+      if (ftruncate(descriptor, 1 << 30) != 0) continue;
+    }
+  }
   if (strcmp(word, "shrink") == 0) {
     for (int descriptor = 3; descriptor < 10; ++descriptor) {
       if (ftruncate(descriptor, 0) != 0) continue;

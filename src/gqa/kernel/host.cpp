@@ -251,15 +251,15 @@ class KernelHost::Session {
   }
 
  private:
-  // A thread that a call left behind may end the process later, or speak without being asked. Any
-  // other end between calls is forgotten with the process.
+  // A thread that a call left behind may end the process later, or speak without being asked. It is
+  // told with the call after it.
   std::optional<KernelFinding> finding_between_calls() {
     if (!process_) return std::nullopt;
     Reply reply{};
     const Received received = process_->receive(reply, deadline_in(0));
     if (received == Received::late) return std::nullopt;
     process_.reset();
-    if (received == Received::ended) return std::nullopt;
+    if (received == Received::ended) return KernelFinding::late_end;
     const bool is_fault = received == Received::reply && reply.kind == ReplyKind::fault;
     return is_fault ? KernelFinding::late_access : KernelFinding::foreign_message;
   }

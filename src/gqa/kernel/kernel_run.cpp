@@ -44,6 +44,8 @@ std::string_view sentence(KernelFinding finding) {
       return "left processes running that it had started";
     case KernelFinding::late_access:
       return "a thread of the kernel touched the tensors after the call had returned";
+    case KernelFinding::late_end:
+      return "the process ended after the call before had returned";
     case KernelFinding::foreign_message:
       return "wrote into a descriptor that is not its own";
   }
@@ -111,6 +113,8 @@ std::string_view name(KernelFinding finding) {
       return "left_processes";
     case KernelFinding::late_access:
       return "late_access";
+    case KernelFinding::late_end:
+      return "late_end";
     case KernelFinding::foreign_message:
       return "foreign_message";
   }

@@ -92,6 +92,7 @@ enum class KernelFinding {
   working_directory,  ///< returned in another directory
   left_processes,     ///< returned with processes that it started still running
   late_access,        ///< a thread touched the tensors after the call had returned
+  late_end,           ///< the process ended after the call had returned, before the next
   foreign_message,    ///< wrote into a descriptor that is not its own
 };
 /// "rounding_mode", ...

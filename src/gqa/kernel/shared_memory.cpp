@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,7 +43,11 @@ SharedMemory::~SharedMemory() {
 
 void SharedMemory::reserve(std::uint64_t bytes) {
   if (bytes <= bytes_) return;
-  if (ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) refuse(errno);
+  struct stat file {};
+  if (fstat(descriptor_, &file) != 0) refuse(errno);
+  // The other process may have made it larger, and nobody can make it smaller again.
+  const auto size = static_cast<off_t>(bytes);
+  if (file.st_size < size && ftruncate(descriptor_, size) != 0) refuse(errno);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
   if (memory == MAP_FAILED) refuse(errno);
   if (data_ != nullptr) munmap(data_, bytes_);
