@@ -128,6 +128,12 @@ FittedHypothesis fitted(Hypothesis start, std::span<const SearchRow> rows,
   return best;
 }
 
+// A softcap or a sink that may as well not be there is none; the fit without it stands beside.
+bool says_what_it_has(const FittedHypothesis& fit) {
+  return !(fit.curvature && !(fit.curvature->value > fit.curvature->uncertainty)) &&
+         !(fit.sink && !(fit.sink->value > fit.sink->uncertainty));
+}
+
 }  // namespace
 
 int rule_count(const FittedHypothesis& fitted, double default_scale) {
@@ -159,7 +165,7 @@ std::vector<FittedHypothesis> search_stage(std::span<const SearchRow> rows, Sear
     if (also_capped) fits[2 * i + 1] = fitted(starts[i], rows, {true, features.sink});
   });
   for (auto& fit : fits) {
-    if (fit) found.push_back(std::move(*fit));
+    if (fit && says_what_it_has(*fit)) found.push_back(std::move(*fit));
   }
   // To rounding all fit alike.
   const double noise = square(8 * std::max(roundoff, 0x1p-24));
