@@ -240,7 +240,7 @@ class ContractSearch {
       Proposal proposal = completed(*reading.reader, reading.plain, fits[i], reading.batch,
                                     reading.head, reading.kv_head);
       proposal.reading = reading.variant->flags;
-      proposal.rules = rule_count(fits[i], settings_of(reading).scale);
+      proposal.rules = rule_cost(fits[i], settings_of(reading));
       if (found) {
         note_equivalent(*reading.variant, proposal);
         continue;
