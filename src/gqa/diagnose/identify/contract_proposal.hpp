@@ -16,6 +16,7 @@ struct Proposal {
   AddedOperands added;
   std::vector<std::string> notes;         ///< what was measured, in words
   double misfit = 1;                      ///< of the head that it was found on
+  int rules = 0;                          ///< what they say beyond the plain contract (rule_cost)
   std::vector<std::string> reading = {};  ///< flags for tensors that are read otherwise
 };
 

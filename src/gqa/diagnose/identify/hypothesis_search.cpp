@@ -128,15 +128,24 @@ FittedHypothesis fitted(Hypothesis start, std::span<const SearchRow> rows,
   return best;
 }
 
+// A softcap or a sink that may as well not be there is none; the fit without it stands beside.
+bool says_what_it_has(const FittedHypothesis& fit) {
+  return !(fit.curvature && !(fit.curvature->value > fit.curvature->uncertainty)) &&
+         !(fit.sink && !(fit.sink->value > fit.sink->uncertainty));
+}
+
 }  // namespace
 
-int rule_count(const FittedHypothesis& fitted, double default_scale) {
+int rule_cost(const FittedHypothesis& fitted, const SearchSettings& settings) {
   const Hypothesis& h = fitted.hypothesis;
   const auto count = [](bool is_there) { return is_there ? 1 : 0; };
-  return count(h.range.causal) + count(!h.range.window.is_unbounded()) +
-         count(h.range.length.has_value()) + count(h.score.curvature > 0) +
+  const int sides = count(h.range.window.left >= 0) + count(h.range.window.right >= 0);
+  const bool positions_matter = h.range.causal || sides > 0 || h.score.slope.has_value();
+  return count(h.range.causal) + (sides > 0 ? 1 + sides : 0) +
+         count(positions_matter && h.range.alignment != settings.alignment) +
+         2 * count(h.range.length.has_value()) + count(h.score.curvature > 0) +
          count(h.score.slope.has_value()) + count(h.score.sink.has_value()) +
-         count(!fitted.scale.allows(default_scale));
+         count(!fitted.scale.allows(settings.scale));
 }
 
 std::vector<FittedHypothesis> search_stage(std::span<const SearchRow> rows, SearchStage stage,
@@ -152,20 +161,20 @@ std::vector<FittedHypothesis> search_stage(std::span<const SearchRow> rows, Sear
   });
   const std::vector<Hypothesis> starts = starting_points(scanned, scores, settings.fitted);
   // A weak softcap is found from none on, beside the fit without one.
-  const bool also_capped = !features.softcap && stage != SearchStage::sink;
+  const bool also_capped = !features.softcap;
   std::vector<std::optional<FittedHypothesis>> fits(2 * starts.size());
   tbb::parallel_for(std::size_t{0}, starts.size(), [&](std::size_t i) {
     fits[2 * i] = fitted(starts[i], rows, {features.softcap, features.sink});
     if (also_capped) fits[2 * i + 1] = fitted(starts[i], rows, {true, features.sink});
   });
   for (auto& fit : fits) {
-    if (fit) found.push_back(std::move(*fit));
+    if (fit && says_what_it_has(*fit)) found.push_back(std::move(*fit));
   }
   // To rounding all fit alike.
   const double noise = square(8 * std::max(roundoff, 0x1p-24));
   const auto order = [&](const FittedHypothesis& fit) {
     return std::tuple(std::lround(std::log10(std::max(fit.hypothesis.misfit, noise))),
-                      rule_count(fit, settings.scale), fit.hypothesis.misfit);
+                      rule_cost(fit, settings), fit.hypothesis.misfit);
   };
   std::ranges::stable_sort(found, {}, order);
   return found;

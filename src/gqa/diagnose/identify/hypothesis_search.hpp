@@ -41,7 +41,9 @@ struct SearchSettings {
 std::vector<FittedHypothesis> search_stage(std::span<const SearchRow> rows, SearchStage stage,
                                            const SearchSettings& settings, double roundoff);
 
-/// The number of rules in which a hypothesis differs from the plain contract.
-int rule_count(const FittedHypothesis& fitted, double default_scale);
+/// How much a hypothesis says beyond the plain contract: one for each rule, one more for each
+/// number of keys in it and for an alignment other than the usual one, so that the causal rule
+/// comes before the window that hides the same keys.
+int rule_cost(const FittedHypothesis& fitted, const SearchSettings& settings);
 
 }  // namespace gqa::identification

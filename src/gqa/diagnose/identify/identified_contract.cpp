@@ -240,11 +240,15 @@ class ContractSearch {
       Proposal proposal = completed(*reading.reader, reading.plain, fits[i], reading.batch,
                                     reading.head, reading.kv_head);
       proposal.reading = reading.variant->flags;
+      proposal.rules = rule_cost(fits[i], settings_of(reading));
       if (found) {
         note_equivalent(*reading.variant, proposal);
-      } else {
-        found = is_right(*reading.variant, proposal);
+        continue;
       }
+      found = is_right(*reading.variant, proposal);
+      // What fits but for a few elements is the contract; no other rule will mend those.
+      if (!found && is_right_but_for_a_few(*reading.variant, proposal, reading)) return true;
+      rules_found_ = proposal.rules;
     }
     if (found) tell_hidden(*reading.variant);
     return found;
@@ -277,6 +281,24 @@ class ContractSearch {
     return false;
   }
 
+  bool is_right_but_for_a_few(const Variant& variant, const Proposal& proposal,
+                              const Reading& reading) {
+    const double roundoff = reading.problem->output->format().unit_roundoff();
+    constexpr double roundings = 16;
+    if (proposal.misfit > square(roundings * std::max(roundoff, 0x1p-24))) return false;
+    constexpr std::int64_t few = 20;  // at most one element of so many
+    constexpr std::int64_t sample = 256;
+    const auto sampled = audited(variant, proposal.contract, proposal.added, sample);
+    const auto is_few = [](const std::optional<OutputAudit>& audit) {
+      return audit && few * audit->result.tally.violations < audit->result.tally.elements;
+    };
+    if (!is_few(sampled)) return false;
+    auto audit = audited(variant, proposal.contract, proposal.added, 0);
+    if (!is_few(audit)) return false;
+    take(proposal, ContractFit::nearest, std::move(audit));
+    return true;
+  }
+
   static bool may_have_empty_rows(const Proposal& proposal) {
     return proposal.contract.causal || !proposal.contract.window.is_unbounded() ||
            proposal.added.lengths;
@@ -292,7 +314,7 @@ class ContractSearch {
   }
 
   void note_equivalent(const Variant& variant, const Proposal& proposal) {
-    if (!(proposal.misfit < promising)) return;
+    if (!(proposal.misfit < promising) || proposal.rules > rules_found_) return;
     const std::string flags = fmt::format("{}", fmt::join(flags_of(proposal, declared_), " "));
     if (flags == result_.flags_text() ||
         std::ranges::find(result_.equivalents, flags) != result_.equivalents.end()) {
@@ -361,6 +383,7 @@ class ContractSearch {
   std::vector<Reading> readings_;
   Proposal nearest_{.contract = {}, .added = {}, .notes = {}, .misfit = 2};
   const Variant* nearest_variant_ = nullptr;
+  int rules_found_ = 0;
   IdentifiedContract result_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
