@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace gqa {
 namespace {
@@ -42,6 +43,28 @@ const FaultKind moved_window_left{"window.left", "the window's left end is some 
                                   "p - left' <= j instead of p - left <= j", "-", apply_nothing};
 const FaultKind moved_window_right{"window.right", "the window's right end is some keys off",
                                    "j <= p + right' instead of j <= p + right", "-", apply_nothing};
+
+const FaultKind keys_skipped{"keys.skipped", "some keys are not read",
+                             "sums over the keys without those", "-", apply_nothing};
+const FaultKind keys_counted_twice{"keys.counted_twice", "some keys are counted twice",
+                                   "2 exp(s_j) instead of exp(s_j) for those", "-", apply_nothing};
+const FaultKind keys_weighted{"keys.weighted", "some keys have another weight",
+                              "c exp(s_j) instead of exp(s_j) for those", "-", apply_nothing};
+const FaultKind values_stale{"values.stale", "some keys take the values of others",
+                             "p_j v_j' instead of p_j v_j", "-", apply_nothing};
+const FaultKind rows_not_written{"rows.not_written", "some rows were not written",
+                                 "one number instead of the output", "-", apply_nothing};
+const FaultKind rows_copied{"rows.copied", "some rows hold what belongs to another place",
+                            "o of another place", "-", apply_nothing};
+const FaultKind columns_copied{"columns.copied", "some columns hold what belongs into others",
+                               "o_c' instead of o_c", "-", apply_nothing};
+const FaultKind rows_multiplied{"rows.multiplied",
+                                "some rows are a multiple of what they should be",
+                                "c o instead of o", "-", apply_nothing};
+const FaultKind accumulator_not_rescaled{
+    "accumulator.not_rescaled",
+    "the accumulator is not rescaled when the maximum grows, while the denominator is",
+    "sum over tiles of exp(s - m_tile) v, over sum exp(s - m)", "-", apply_nothing};
 
 const FaultKind content_zero{"content.zero", "is zero everywhere", "0", "-", apply_nothing};
 const FaultKind content_nan{"content.nan", "is NaN everywhere", "NaN", "-", apply_nothing};
@@ -101,6 +124,11 @@ std::string Fault::describe() const {
 
 std::string_view family(const FaultKind& kind) {
   return kind.slug.substr(0, kind.slug.find('.'));
+}
+
+bool is_read_off_data(const FaultKind& kind) {
+  constexpr std::array families{"content", "keys", "values", "rows", "columns", "accumulator"};
+  return std::ranges::find(families, family(kind)) != families.end();
 }
 
 bool is_narrow_sum(const FaultKind& kind) {

@@ -1,0 +1,163 @@
+#include "gqa/diagnose/local/share_equations.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "gqa/num/arithmetic.hpp"
+
+namespace gqa {
+namespace {
+
+struct Sums {
+  std::vector<double> products;  // of D and the left side, block by block
+  std::vector<double> squares;   // of D
+};
+
+// Sums of every level of aligned blocks, 1, 2, 4, ... keys.
+struct LevelSums {
+  std::vector<Sums> levels;
+  double left_squares = 0;
+};
+
+void add_row(const ShareRow& row, std::size_t keys, LevelSums& sums) {
+  const std::size_t width = row.left.size();
+  std::vector<double> blocks(keys * width, 0);
+  for (std::size_t k = 0; k < row.keys.size(); ++k) {
+    double* to = blocks.data() + row.keys[k] * width;
+    for (std::size_t c = 0; c < width; ++c) {
+      to[c] = row.weights[k] * (row.values[k][c] - row.recorded[c]);
+    }
+  }
+  std::size_t count = keys;
+  for (Sums& level : sums.levels) {
+    for (std::size_t n = 0; n < count; ++n) {
+      const double* block = blocks.data() + n * width;
+      double product = 0, squares = 0;
+      for (std::size_t c = 0; c < width; ++c) {
+        product += block[c] * row.left[c];
+        squares += block[c] * block[c];
+      }
+      level.products[n] += product;
+      level.squares[n] += squares;
+    }
+    // Two neighbours become one block of the next level, in place.
+    for (std::size_t n = 0; n < count; n += 2) {
+      double* to = blocks.data() + n / 2 * width;
+      const double* left = blocks.data() + n * width;
+      for (std::size_t c = 0; c < width; ++c) {
+        to[c] = left[c] + (n + 1 < count ? left[width + c] : 0);
+      }
+    }
+    count = (count + 1) / 2;
+  }
+  for (const double x : row.left) sums.left_squares += square(x);
+}
+
+LevelSums empty_sums(std::size_t keys) {
+  LevelSums sums;
+  for (std::size_t count = keys; count > 0; count = (count + 1) / 2) {
+    sums.levels.push_back({std::vector<double>(count, 0), std::vector<double>(count, 0)});
+    if (count == 1) break;
+  }
+  return sums;
+}
+
+LevelSums level_sums(const std::vector<ShareRow>& rows, std::size_t keys) {
+  LevelSums total = empty_sums(keys);
+  std::mutex mutex;
+  tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t r) {
+    LevelSums own = empty_sums(keys);
+    add_row(rows[r], keys, own);
+    const std::lock_guard lock(mutex);
+    total.left_squares += own.left_squares;
+    for (std::size_t l = 0; l < total.levels.size(); ++l) {
+      for (std::size_t n = 0; n < total.levels[l].products.size(); ++n) {
+        total.levels[l].products[n] += own.levels[l].products[n];
+        total.levels[l].squares[n] += own.levels[l].squares[n];
+      }
+    }
+  });
+  return total;
+}
+
+std::vector<BlockScore> scores_of(const LevelSums& sums, std::int64_t keys, std::int64_t only) {
+  std::vector<BlockScore> scores;
+  for (std::size_t l = 0; l < sums.levels.size(); ++l) {
+    const std::int64_t size = std::int64_t{1} << l;
+    if (only > 0 && size != only) continue;
+    const Sums& level = sums.levels[l];
+    for (std::size_t n = 0; n < level.products.size(); ++n) {
+      if (!(level.squares[n] > 0) || !(sums.left_squares > 0)) continue;
+      const std::int64_t first = static_cast<std::int64_t>(n) * size;
+      scores.push_back({{first, std::min(first + size, keys) - 1},
+                        square(level.products[n]) / level.squares[n] / sums.left_squares});
+    }
+  }
+  std::ranges::sort(scores, [](const BlockScore& a, const BlockScore& b) {
+    return std::pair{-a.explained, a.keys.first} < std::pair{-b.explained, b.keys.first};
+  });
+  return scores;
+}
+
+std::vector<BlockScore> first_apart(const std::vector<BlockScore>& scores, std::size_t count) {
+  std::vector<BlockScore> chosen;
+  for (const BlockScore& score : scores) {
+    const bool is_apart = std::ranges::none_of(chosen, [&](const BlockScore& other) {
+      return score.keys.first <= other.keys.last && other.keys.first <= score.keys.last;
+    });
+    if (is_apart) chosen.push_back(score);
+    if (chosen.size() == count) break;
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<ShareRow> share_rows(const LocalEvidence& evidence, std::size_t count) {
+  std::vector<ShareRow> rows;
+  const Behaviour& b = evidence.problem.declared;
+  for (const RowPlace& place : spread_out(evidence.wrong.spread(count), count)) {
+    const auto row = evaluate_row<double>(b, place.batch, place.head, place.row);
+    if (row.anything || row.visible.empty()) continue;
+    ShareRow entry{place, row.visible, row.weights, {}, {}, {}};
+    bool usable = true;
+    for (const std::size_t j : row.visible) {
+      const OperandRow values =
+          b.value_row(place.batch, b.value_head[extent(place.head)], static_cast<std::int64_t>(j));
+      usable = usable && values.direct() != nullptr;
+      entry.values.push_back(values.direct());
+    }
+    for (std::size_t c = 0; c < row.output.size(); ++c) {
+      entry.recorded.push_back(recorded(b, place, static_cast<std::int64_t>(c)));
+      entry.left.push_back(row.output[c] - entry.recorded.back());
+      usable = usable && std::isfinite(entry.left.back());
+    }
+    if (usable) rows.push_back(std::move(entry));
+  }
+  return rows;
+}
+
+void add_block(const ShareRow& row, std::int64_t first, std::int64_t last, double* to) {
+  auto k = static_cast<std::size_t>(std::ranges::lower_bound(row.keys, extent(first)) -
+                                    row.keys.begin());
+  for (; k < row.keys.size() && static_cast<std::int64_t>(row.keys[k]) <= last; ++k) {
+    for (std::size_t c = 0; c < row.left.size(); ++c) {
+      to[c] += row.weights[k] * (row.values[k][c] - row.recorded[c]);
+    }
+  }
+}
+
+std::vector<BlockScore> best_blocks(const std::vector<ShareRow>& rows, std::int64_t keys,
+                                    std::size_t count) {
+  return first_apart(scores_of(level_sums(rows, extent(keys)), keys, 0), count);
+}
+
+std::vector<BlockScore> best_blocks_of(const std::vector<ShareRow>& rows, std::int64_t keys,
+                                       std::int64_t size, std::size_t count) {
+  return first_apart(scores_of(level_sums(rows, extent(keys)), keys, size), count);
+}
+
+}  // namespace gqa

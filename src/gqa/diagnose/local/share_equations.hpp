@@ -1,0 +1,40 @@
+// The equations that say how often some wrong rows have counted their keys.
+#pragma once
+
+#include <vector>
+
+#include "gqa/diagnose/local/local_evidence.hpp"
+
+namespace gqa {
+
+/// One wrong row as declared, beside what was recorded.
+struct ShareRow {
+  RowPlace place;
+  std::vector<std::size_t> keys;      ///< visible
+  std::vector<double> weights;        ///< of those
+  std::vector<const double*> values;  ///< of those, rows in memory
+  std::vector<double> recorded;       ///< o'
+  std::vector<double> left;           ///< o - o'
+};
+
+/// Some witnesses as rows of equations; those with something not finite, or with values that do not
+/// lie in one piece, are left out.
+std::vector<ShareRow> share_rows(const LocalEvidence& evidence, std::size_t count);
+
+/// D of the keys [first, last]: sum of w_j (v_j - o'), added to `to` [dv].
+void add_block(const ShareRow& row, std::int64_t first, std::int64_t last, double* to);
+
+/// What an aligned block of keys explains alone.
+struct BlockScore {
+  IndexRange keys;
+  double explained = 0;  ///< of the sum of squares of the left sides, 0 to 1
+};
+/// Aligned blocks of 1, 2, 4, ... keys, the `count` best of them in falling order, none inside
+/// another.
+std::vector<BlockScore> best_blocks(const std::vector<ShareRow>& rows, std::int64_t keys,
+                                    std::size_t count);
+/// The same of blocks of one size.
+std::vector<BlockScore> best_blocks_of(const std::vector<ShareRow>& rows, std::int64_t keys,
+                                       std::int64_t size, std::size_t count);
+
+}  // namespace gqa
