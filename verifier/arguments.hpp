@@ -13,7 +13,8 @@
 
 namespace gqa::program {
 
-/// The contract flags of CONTRACT.md; what is not given is left as the file says it.
+/// The contract flags of docs/contract.md, "Stating it"; what is not given is left as the file says
+/// it.
 class ContractFlags {
  public:
   void add_to(CLI::App& command);

@@ -7,6 +7,7 @@
 #include "gqa/audit/work/problem_digest.hpp"
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/recordings.hpp"
+#include "one_case.hpp"
 #include "progress.hpp"
 
 namespace gqa::program {
@@ -57,13 +58,11 @@ void audit_recording(Recording& recording, Audit& audit) {
 
 void audit_path(const std::string& path, Audit& audit) {
   const auto guarded = [&audit](const std::string& place, const auto& work) {
-    try {
-      work();
-    } catch (const InputError& error) {
-      if (ends_all(error)) throw;
+    with_errors_of(place, work, [&](const InputError& error) {
+      if (ends_all(error)) throw InputError(error);
       audit.cases.push_back(failed_case(place, error));
       audit.cluster.agree(fmt::format("the refusal of {} ({})", place, error.what()), "");
-    }
+    });
   };
   guarded(path, [&] {
     for (const std::filesystem::path& found : find_recordings(path)) {

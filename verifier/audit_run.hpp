@@ -26,7 +26,6 @@ struct AuditFlags {
   std::uint64_t seed = 0;
   std::string journal;
   OutputFiles files;
-  std::string junit;
 };
 
 // One audit of all paths: what was asked for, and who works on it.

@@ -7,7 +7,6 @@
 #include "audit_run.hpp"
 #include "command.hpp"
 #include "gqa/diagnose/probes/generated_problem.hpp"
-#include "gqa/io/file.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/junit.hpp"
@@ -115,9 +114,9 @@ ExitStatus run_audit(const AuditOptions& all, Cluster& cluster) {
   const std::string text = audit_text(audit.cases);
   cluster.agree("the report", text);
   if (cluster.is_first()) {
-    if (!options.junit.empty()) write_file_atomically(options.junit, junit_xml(audit.cases));
-    write_results(text, audit_json(audit.cases), options.files,
-                  [&audit] { return audit_html(audit.cases); });
+    write_results(
+        text, audit_json(audit.cases), options.files, [&audit] { return audit_html(audit.cases); },
+        [&audit] { return junit_xml(audit.cases); });
   }
   return status_of(summarise(audit.cases));
 }
@@ -176,7 +175,8 @@ Command add_audit(CLI::App& program) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   options->files.add_to(*app);
-  app->add_option("--junit", options->junit, "Write a JUnit XML report to FILE")->type_name("FILE");
+  app->add_option("--junit", options->files.junit, "Write a JUnit XML report to FILE")
+      ->type_name("FILE");
   return {app, [all](Cluster& cluster) { return run_audit(*all, cluster); }, true};
 }
 

@@ -6,8 +6,9 @@
 #include "cluster.hpp"
 #include "command.hpp"
 #include "gqa/error.hpp"
-#include "gqa/io/json.hpp"
+#include "gqa/printable.hpp"
 #include "gqa/theory/certificate.hpp"
+#include "one_case.hpp"
 #include "output.hpp"
 
 namespace gqa::program {
@@ -31,11 +32,11 @@ struct Checked {
 
 Checked checked(const std::string& path) {
   Checked result;
-  try {
-    result.verdict = check_certificate_file(path);
-  } catch (const InputError& error) {
-    result.error = fmt::format("{} [{}]", error.what(), error.code());
-  }
+  with_errors_of(
+      path, [&] { result.verdict = check_certificate_file(path); },
+      [&](const InputError& error) {
+        result.error = fmt::format("{} [{}]", error.what(), error.code());
+      });
   return result;
 }
 
@@ -60,10 +61,12 @@ ExitStatus run_check(const CheckOptions& options) {
     if (holds) ++verified;
     malformed = malformed || !result.error.empty();
     // An error's text begins with the path already.
-    text += result.error.empty()
-                ? fmt::format("{}: {} {}: {}\n", path, result.word(), result.verdict.kind,
-                              holds ? result.verdict.statement : result.verdict.reason)
-                : fmt::format("error: {}\n", result.error);
+    text +=
+        result.error.empty()
+            ? fmt::format("{}: {} {}: {}\n", printable_line(path), result.word(),
+                          printable_line(result.verdict.kind),
+                          printable_line(holds ? result.verdict.statement : result.verdict.reason))
+            : fmt::format("error: {}\n", result.error);
     json["certificates"].push_back(to_json(path, result));
   }
   const bool all = verified == options.paths.size() && verified > 0;

@@ -1,13 +1,13 @@
 // gqaverify generate: the manual page and completion scripts, for the build. Not in the help text.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "cluster.hpp"
 #include "command.hpp"
 #include "description.hpp"
 #include "gqa/version.hpp"
+#include "output.hpp"
 
 namespace gqa::program {
 
@@ -23,8 +23,8 @@ Command add_generate(CLI::App& program) {
             const std::string text = *kind == "manual" ? manual_page(commands, version)
                                      : *kind == "bash" ? bash_completion(commands)
                                                        : zsh_completion(commands);
-            fmt::print("{}", text);
-            return std::fflush(stdout) == 0 ? all_holds : internal_error;
+            print_text(text);
+            return all_holds;
           }};
 }
 

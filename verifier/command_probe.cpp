@@ -6,6 +6,7 @@
 #include "cluster.hpp"
 #include "command.hpp"
 #include "gqa/diagnose/probes/identify.hpp"
+#include "gqa/printable.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/probe_report.hpp"
 #include "kernel_flags.hpp"
@@ -25,7 +26,8 @@ struct ProbeOptions {
 ExitStatus write(const ProbeOptions& options) {
   const ElementType type = options.type.type().value_or(ElementType::binary32);
   const std::size_t written = write_probes(options.directory, type);
-  fmt::print("{} probes in {} written to {}\n", written, name(type), options.directory);
+  print_text(fmt::format("{} probes in {} written to {}\n", written, name(type),
+                         printable_line(options.directory)));
   return all_holds;
 }
 

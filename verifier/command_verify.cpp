@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "command.hpp"
 #include "gqa/error.hpp"
@@ -11,6 +14,7 @@
 #include "gqa/exact/fixture.hpp"
 #include "gqa/report/fixture_report.hpp"
 #include "gqa/report/html/pages.hpp"
+#include "one_case.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 
@@ -29,13 +33,32 @@ std::filesystem::path shipped_fixtures() {
   return GQAVERIFY_FIXTURES_SOURCE;
 }
 
+// What is no fixture is named, and the others are checked all the same.
+FixtureReport refused(const std::filesystem::path& path, const InputError& error) {
+  FixtureReport report;
+  report.path = path.string();
+  report.name = path.stem().string();
+  report.statement = "could not be read";
+  report.malformed = true;
+  report.failures.push_back(fmt::format("{} [{}]", error.what(), error.code()));
+  return report;
+}
+
+FixtureReport checked(const std::filesystem::path& path) {
+  FixtureReport report;
+  with_errors_of(
+      path.string(), [&] { report = check_fixture_file(path); },
+      [&](const InputError& error) { report = refused(path, error); });
+  return report;
+}
+
 std::vector<FixtureReport> check_all(const std::vector<std::filesystem::path>& files) {
   std::vector<FixtureReport> reports(files.size());
   Progress progress("fixtures", static_cast<std::int64_t>(files.size()));
   std::mutex mutex;
   std::int64_t done = 0;
   tbb::parallel_for(std::size_t{0}, files.size(), [&](std::size_t i) {
-    reports[i] = check_fixture_file(files[i]);
+    reports[i] = checked(files[i]);
     const std::lock_guard lock(mutex);
     progress.update(++done);
   });
@@ -46,14 +69,27 @@ ExitStatus run_verify(const VerifyOptions& options) {
   const bool shipped = options.paths.empty();
   std::vector<std::filesystem::path> paths(options.paths.begin(), options.paths.end());
   if (shipped) paths.push_back(shipped_fixtures());
-  const std::vector<FixtureReport> reports = check_all(find_fixtures(paths));
+  std::vector<std::filesystem::path> files;
+  std::vector<FixtureReport> reports;
+  std::optional<InputError> first;
+  for (const std::filesystem::path& path : paths) {
+    with_errors_of(
+        path.string(), [&] { std::ranges::copy(find_fixtures({path}), std::back_inserter(files)); },
+        [&](const InputError& error) {
+          reports.push_back(refused(path, error));
+          if (!first) first = error;
+        });
+  }
+  if (files.empty() && first) throw InputError(*first);
+  std::ranges::move(check_all(files), std::back_inserter(reports));
   // The 210 cases go through the floats with the shipped fixtures: same layer, same bound.
   std::optional<EnumerationCrossCheck> cases;
   if (shipped) cases = crosscheck_cases(12);
   const FixtureSummary summary = summarise(reports, cases);
   write_results(fixture_text(reports, cases, options.verbose), fixture_json(reports, cases),
                 options.files, [&] { return fixtures_html(reports, cases); });
-  return summary.holds() ? all_holds : decided_wrong;
+  if (summary.holds()) return all_holds;
+  return summary.malformed > 0 ? bad_input : decided_wrong;
 }
 
 }  // namespace

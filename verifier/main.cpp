@@ -6,13 +6,19 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
 
 #include "blas_kernels.hpp"
 #include "cluster.hpp"
 #include "command.hpp"
+#include "descriptors.hpp"
 #include "gqa/error.hpp"
 #include "gqa/num/limb_pool.hpp"
+#include "gqa/printable.hpp"
 #include "gqa/version.hpp"
+#include "output_paths.hpp"
 
 namespace gqa::program {
 namespace {
@@ -40,6 +46,7 @@ ExitStatus run(int argc, char** argv, Cluster& cluster) {
   }
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
+    if (cluster.is_first()) check_outputs(*command.app);
     return command.shared || cluster.is_first() ? command.run(cluster) : all_holds;
   }
   return wrong_usage;
@@ -51,13 +58,18 @@ Ending ending_of(const std::function<Ending()>& work) {
     return work();
   } catch (const InputError& error) {
     return {bad_input, fmt::format("{} [{}]", error.what(), error.code())};
+  } catch (const std::bad_alloc&) {
+    return {internal_error, "out of memory"};
   } catch (const std::exception& error) {
     return {internal_error, fmt::format("internal error: {}", error.what())};
   }
 }
 
-void tell(const Ending& ending) {
-  if (!ending.message.empty()) fmt::print(stderr, "gqaverify: {}\n", ending.message);
+// Nothing can be told of a standard error that is full or closed; the status still says it.
+void tell(const Ending& ending) noexcept {
+  if (ending.message.empty()) return;
+  const std::string line = "gqaverify: " + printable_text(ending.message) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 Ending run_in_cluster(int argc, char** argv) {
@@ -76,6 +88,7 @@ Ending run_in_cluster(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace gqa::program;
   choose_blas_kernels(argc, argv);
+  hold_standard_descriptors();
   gqa::use_limb_pool();
   const Ending ending = ending_of([&] { return run_in_cluster(argc, argv); });
   tell(ending);

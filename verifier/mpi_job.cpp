@@ -204,7 +204,8 @@ void MpiJob::communicate() {
       deliver();
     }
   } catch (const std::exception& error) {
-    fmt::print(stderr, "gqaverify: rank {}: internal error: {}\n", rank_, error.what());
+    std::fputs(fmt::format("gqaverify: rank {}: internal error: {}\n", rank_, error.what()).c_str(),
+               stderr);
     MPI_Abort(MPI_COMM_WORLD, internal_error);
   }
 }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <optional>
 
 #include "gqa/error.hpp"
 #include "gqa/io/file.hpp"
+#include "gqa/printable.hpp"
 
 namespace gqa::program {
 namespace {
@@ -20,18 +22,13 @@ void print(const std::string& text) {
 
 }  // namespace
 
+void print_text(const std::string& text) {
+  print(printable_text(text));
+}
+
 void write_results(const std::string& text, const nlohmann::ordered_json& json,
                    const std::string& json_path) {
-  // Foreign text that is not UTF-8 is shown with replacement characters, never thrown on.
-  const auto dump = [&json] {
-    return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  };
-  if (json_path == "-") {
-    print(dump());
-    return;
-  }
-  if (!json_path.empty()) write_file_atomically(json_path, dump());
-  print(text);
+  write_results(text, json, OutputFiles{json_path, "", ""}, {}, {});
 }
 
 void OutputFiles::add_to(CLI::App& command) {
@@ -47,15 +44,33 @@ void OutputFiles::add_to(CLI::App& command) {
 }
 
 void write_results(const std::string& text, const nlohmann::ordered_json& json,
-                   const OutputFiles& files, const std::function<std::string()>& page) {
-  if (files.html == "-") {
-    // The JSON's file first, as text would wait for it.
-    write_results("", json, files.json);
+                   const OutputFiles& files, const MakeText& page, const MakeText& junit) {
+  // Foreign text that is not UTF-8 is shown with replacement characters, never thrown on.
+  const MakeText dump = [&json] {
+    return printable_text(
+        json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  };
+  std::optional<InputError> failure;
+  const auto deliver = [&failure](const std::string& path, const MakeText& make) {
+    if (path.empty() || path == "-") return;
+    try {
+      write_file_atomically(path, make());
+    } catch (const InputError& error) {
+      if (!failure) failure = error;
+    }
+  };
+  deliver(files.junit, junit);
+  deliver(files.html, page);
+  deliver(files.json, dump);
+  // Whatever could not be written, what was found out is told.
+  if (files.json == "-") {
+    print(dump());
+  } else if (files.html == "-") {
     print(page());
-    return;
+  } else {
+    print_text(text);
   }
-  if (!files.html.empty()) write_file_atomically(files.html, page());
-  write_results(text, json, files.json);
+  if (failure) throw InputError(*failure);
 }
 
 std::string counted(std::int64_t count, const std::string& noun) {

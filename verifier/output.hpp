@@ -8,25 +8,32 @@
 
 namespace gqa::program {
 
+/// Writes `text` to standard output and has it written to the end.
+/// Errors: InputError "file.unwritable": a full disk or a closed pipe must not look like success.
+void print_text(const std::string& text);
+
 /// Writes `text` to standard output, unless JSON goes there.
 /// `json_path`: empty: no JSON; "-": JSON alone on standard output; otherwise a file, written
-/// to a temporary name and renamed.
-/// Errors: InputError "file.unwritable".
+/// to a temporary name and renamed. A file that cannot be written keeps nobody from the text.
+/// Errors: InputError "file.unwritable", the first one, after everything else was written.
 void write_results(const std::string& text, const nlohmann::ordered_json& json,
                    const std::string& json_path);
 
-/// --json and --html of commands that have both.
+/// --json and --html of commands that have both, and --junit of those that have it.
 struct OutputFiles {
   std::string json;
   std::string html;
+  std::string junit;
 
   /// Both on standard output are wrong usage.
   void add_to(CLI::App& command);
 };
 
-/// The same, with a page of HTML, which is made only if it was asked for.
+using MakeText = std::function<std::string()>;
+
+/// The same, with a page of HTML and a JUnit report, which are made only if they were asked for.
 void write_results(const std::string& text, const nlohmann::ordered_json& json,
-                   const OutputFiles& files, const std::function<std::string()>& page);
+                   const OutputFiles& files, const MakeText& page, const MakeText& junit = {});
 
 /// "1 element", "3 elements".
 std::string counted(std::int64_t count, const std::string& noun);

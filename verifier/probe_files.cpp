@@ -96,7 +96,11 @@ std::vector<ProbeResult> read_answers(const std::filesystem::path& directory, El
   for (const Probe& probe : probes(ElementType::binary32)) {
     const std::filesystem::path file = file_of(directory, probe);
     if (std::filesystem::exists(file)) {
-      found_type = read_recording(file).tensors.query->type;
+      const Recording found = read_recording(file);
+      if (!found.tensors.query) {
+        throw InputError("contract.missing_tensor", found.path + ": query", "is needed and absent");
+      }
+      found_type = found.tensors.query->type;
       break;
     }
   }

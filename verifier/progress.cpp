@@ -5,12 +5,22 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <utility>
+
+#include "gqa/printable.hpp"
 
 namespace gqa::program {
+namespace {
+
+// A terminal that went away is no reason to end the work.
+void show(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
 
 Progress::Progress(std::string label, std::int64_t total)
-    : label_(std::move(label)), total_(total), on_terminal_(isatty(STDERR_FILENO) == 1) {}
+    : label_(printable_line(label)), total_(total), on_terminal_(isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
   clear();
@@ -24,15 +34,13 @@ void Progress::update(std::int64_t done) {
   drawn_ = true;
   constexpr std::int64_t width = 30;
   const std::int64_t filled = std::clamp<std::int64_t>(done * width / total_, 0, width);
-  fmt::print(stderr, "\r\033[K{} [{:#<{}}{:.<{}}] {}/{}", label_, "", filled, "", width - filled,
-             done, total_);
-  std::fflush(stderr);
+  show(fmt::format("\r\033[K{} [{:#<{}}{:.<{}}] {}/{}", label_, "", filled, "", width - filled,
+                   done, total_));
 }
 
 void Progress::clear() {
   if (!drawn_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  show("\r\033[K");
 }
 
 }  // namespace gqa::program

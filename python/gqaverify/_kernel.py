@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def identify(fn: Callable[..., Any], *, dtype: Any = "float32") -> Identification:
     """The contract that a function implements, beside the declared one.
 
-    fn(query, key, value, **keywords) -> output is called on at most 64 small probes of `dtype` (or
-    of each of several). query [B, Hq, T, dk], key [B, Hkv, S, dk], value [B, Hkv, S, dv] are
+    fn(query, key, value, **keywords) -> output is called on every small probe of `dtype` (or of
+    each of several). query [B, Hq, T, dk], key [B, Hkv, S, dk], value [B, Hkv, S, dv] are
     NumPy arrays, not always contiguous; output [B, Hq, T, dv] may be anything that audit() takes.
 
     Keywords say what a probe states: is_causal (or causal), causal_alignment, window, scale,

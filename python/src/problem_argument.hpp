@@ -11,8 +11,8 @@
 
 namespace gqa::python {
 
-/// Tensors by their CONTRACT names; those that are None are left out. `dtype` is one of the
-/// library's names of a floating-point type, or None: of query, key, value, the caches and the
+/// Tensors by the names of docs/contract.md; those that are None are left out. `dtype` is one of
+/// the library's names of a floating-point type, or None: of query, key, value, the caches and the
 /// outputs.
 /// Errors: those of tensor_argument at the tensor's name; "recording.unknown_tensor".
 ProblemTensors problem_tensors(const pybind11::dict& tensors,

@@ -93,7 +93,7 @@ inline ProblemTensors tensors_of(const oracle::RealProblem& p) {
   return t;
 }
 
-/// qk_matmul_output of modes 0 to 3, one loop per index, straight from CONTRACT.
+/// qk_matmul_output of modes 0 to 3, one loop per index, straight from docs/contract.md.
 inline std::vector<double> recorded_scores(const oracle::RealProblem& p, int mode) {
   if (mode == 3) return flat(oracle::attend(p).weights);
   const oracle::Rules& r = p.rules;

@@ -145,7 +145,8 @@ Found run_preset(const test::KernelFormats& formats, std::uint64_t seed, std::in
       std::fflush(stdout);
       total.problems += cell.problems;
       total.largest = std::max(total.largest, cell.largest);
-      // Where a running sum stalls only the worst case is a theorem (THEORY 3).
+      // Where a running sum stalls only the worst case is a theorem (docs/tolerance.md, "Sums that
+      // stall").
       if (units <= 2) total.beyond += cell.beyond;
     }
     fmt::print("\n");

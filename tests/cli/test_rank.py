@@ -82,7 +82,7 @@ class RecordedRanks(CommandLine):
         for group in groups:
             self.assertEqual((group["rank"], group["recorded_rank"]), (16, 16))
             self.assertTrue(group["certified"])
-        # THEORY 5 (gg): measured in binary64 as 3.0 to 6.7 and 1.8 to 3.9.
+        # Measured in binary64, with NumPy, as 3.0 to 6.7 and 1.8 to 3.9.
         ratios = [float(group["participation_ratio"]["digits"]) for group in groups]
         self.assertTrue(2.9 < min(ratios) < 3.05 and 6.65 < max(ratios) < 6.7, ratios)
         ranks = [float(group["stable_rank"]["digits"]) for group in groups]

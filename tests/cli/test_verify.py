@@ -52,13 +52,39 @@ class Verify(CommandLine):
 
         path = self.broken(change)
         result = self.run_program("verify", path, status=BAD_INPUT)
-        self.assertIn(f"{path}: value[0][0][0][0]", result.stderr)
-        self.assertIn("[rational.zero_denominator]", result.stderr)
+        self.assertIn(f"{path}: value[0][0][0][0]", result.stdout)
+        self.assertIn("[rational.zero_denominator]", result.stdout)
+
+    def test_a_file_that_is_no_fixture_does_not_hide_the_others(self):
+        good = project() / "fixtures/exact/two-queries-one-history.json"
+        bad = self.folder / "bad.json"
+        bad.write_text("{")
+        missing = self.folder / "missing.json"
+        result = self.run_program("verify", missing, bad, good, status=BAD_INPUT)
+        self.assertIn("1 of 3 fixtures right: NOT VERIFIED", result.stdout)
+        self.assertIn("[file.not_found]", result.stdout)
+        self.assertIn("[json.syntax]", result.stdout)
+
+    def test_values_beyond_a_format_are_not_compared_in_it(self):
+        # One key gives its value, whatever it is. 1e310 is beyond binary64, 1e-320 below its normal
+        # numbers; a long double must not be read through one.
+        for digits, text in (("1" + "0" * 310, "1e310"), ("1/1" + "0" * 320, "1e-320")):
+            path = self.folder / "one-key.json"
+            path.write_text(json.dumps({
+                "schema": "gqaverify.fixture/1", "name": "one-key",
+                "statement": "One key gives its value.",
+                "equal_scores": {"query_heads": 1, "queries": 1}, "value": [[[[text]]]],
+                "expect": {"output": [[[[digits]]]]}}))
+            report = self.run_json("verify", path, status=HOLDS)
+            floats = report["fixtures"][0]["float"]
+            self.assertEqual([f["format"] for f in floats if f.get("within")],
+                             ["long double", "50-digit"] if text == "1e310" else
+                             ["binary64", "long double", "50-digit"])
 
     def test_nothing_to_check_is_never_verified(self):
         self.run_program("verify", self.folder, status=BAD_INPUT)
         empty = self.folder / "empty.json"
         empty.write_text("")
-        self.assertIn(str(empty), self.run_program("verify", empty, status=BAD_INPUT).stderr)
+        self.assertIn(str(empty), self.run_program("verify", empty, status=BAD_INPUT).stdout)
         missing = self.folder / "missing.json"
         self.assertIn(str(missing), self.run_program("verify", missing, status=BAD_INPUT).stderr)

@@ -40,15 +40,14 @@ std::vector<FaultCase> score_cases() {
   realistic.query = {-10000};
   realistic.key = {1, 0};
   return {
-      {"scale.missing", "S1", scaled(2), {2.0 / 3}, {0.8}},
-      {"scale.twice", "S2", scaled(4), {0.8}, {2.0 / 3}},
-      {"scale.model_width", "S4", scaled(8, 16), repeated(16.0 / 17, 16), repeated(2.0 / 3, 16)},
-      {"scale.head_count", "S4", scaled(8, 16), repeated(16.0 / 17, 16), repeated(0.8, 16)},
-      {"scale.value_size", "S5", scaled(4, 1, 16), {0.8}, {2.0 / 3}},
-      {"scale.argument_ignored", "S7", passed, {0.8}, {2.0 / 3}},
-      {"scale.on_weights", "S8", {.keys = 2, .key_size = 4, .value = {1, 1}}, {1}, {0.5}},
+      {"scale.missing", scaled(2), {2.0 / 3}, {0.8}},
+      {"scale.twice", scaled(4), {0.8}, {2.0 / 3}},
+      {"scale.model_width", scaled(8, 16), repeated(16.0 / 17, 16), repeated(2.0 / 3, 16)},
+      {"scale.head_count", scaled(8, 16), repeated(16.0 / 17, 16), repeated(0.8, 16)},
+      {"scale.value_size", scaled(4, 1, 16), {0.8}, {2.0 / 3}},
+      {"scale.argument_ignored", passed, {0.8}, {2.0 / 3}},
+      {"scale.on_weights", {.keys = 2, .key_size = 4, .value = {1, 1}}, {1}, {0.5}},
       {"softcap.missing",
-       "S12",
        {.keys = 2,
         .query = {10000 * ln2},
         .key = {0, 1},
@@ -57,26 +56,19 @@ std::vector<FaultCase> score_cases() {
         .softcap = Rational(ln2)},
        {2.0 / 3},
        {1}},
-      {"softcap.after_mask", "S13", hidden, {0}, {1.0 / 3}},
-      {"softcap.after_mask", "S13b", realistic, {0}, {0.5}},
+      {"softcap.after_mask", hidden, {0}, {1.0 / 3}},
+      {"softcap.after_mask", realistic, {0}, {0.5}},
       // x = 2, c = 1: sigmoid of tanh(2), and of 2 tanh(2).
       {"softcap.tanh_product",
-       "S18",
        {.keys = 2, .query = {2}, .key = {0, 1}, .value = {0, 1}, .scale = 1, .softcap = 1},
        {1 / (1 + std::exp(-std::tanh(2.0)))},
        {1 / (1 + std::exp(-2 * std::tanh(2.0)))}},
       {"softcap.overflow",
-       "S16",
        {.keys = 2, .query = {4480}, .key = {1, 1}, .value = {0, 1}, .scale = 1, .softcap = 50},
        {0.5},
        {not_a_number}},
-      {"bias.alibi_missing",
-       "S19",
-       {.keys = 2, .value = {1, 0}, .slopes = {ln2}},
-       {1.0 / 3},
-       {0.5}},
+      {"bias.alibi_missing", {.keys = 2, .value = {1, 0}, .slopes = {ln2}}, {1.0 / 3}, {0.5}},
       {"bias.alibi_exponent",
-       "S17",
        {.q_heads = 8,
         .keys = 3,
         .value = {1, 0, 0},
@@ -85,10 +77,9 @@ std::vector<FaultCase> score_cases() {
         .slopes = {ln2 / 2, ln2 / 4, ln2 / 8, ln2 / 16, ln2 / 32, ln2 / 64, ln2 / 128, ln2 / 256}},
        {1.0 / 3},
        {0.2}},
-      // The catalogue has no number for it. ALiBi's slopes of 3 heads are 2^-4, 2^-8 and 2^-2;
+      // ALiBi's slopes of 3 heads are 2^-4, 2^-8 and 2^-2;
       // keys at distance 1 and 0; base e, since the slopes are replaced as they are.
       {"bias.alibi_power_of_two",
-       "S17",
        {.q_heads = 3, .keys = 2, .value = {1, 0}, .slopes = {0.0625, 0.00390625, 0.25}},
        {1 / (1 + std::exp(0.0625)), 1 / (1 + std::exp(0.00390625)), 1 / (1 + std::exp(0.25))},
        {1 / (1 + std::exp(std::exp2(-8.0 / 3))), 1 / (1 + std::exp(std::exp2(-16.0 / 3))),
@@ -97,7 +88,7 @@ std::vector<FaultCase> score_cases() {
 }
 
 std::vector<FaultCase> softmax_cases() {
-  // The catalogue's blocks of one key are two equal keys each here: blocks are [0, 2), [2, 4).
+  // Blocks are [0, 2), [2, 4), of two equal keys each.
   const FaultInput blocks{
       .keys = 4, .query = {ln2}, .key = {0, 0, 1, 1}, .value = {0, 0, 1, 1}, .scale = 1};
   const auto ones = [](std::size_t keys) {
@@ -105,18 +96,16 @@ std::vector<FaultCase> softmax_cases() {
   };
   return {
       {"softmax.no_max_subtraction",
-       "N1",
        {.keys = 2, .query = {89}, .key = {1, 1}, .value = {0, 1}, .scale = 1},
        {0.5},
        {not_a_number}},
-      {"softmax.not_rescaled", "N4", blocks, {2.0 / 3}, {0.5}},
-      {"softmax.rescale_inverted", "N4", blocks, {2.0 / 3}, {1.0 / 3}},
-      {"softmax.query_axis", "N5", {.keys = 2, .value = {1, 1}}, {1}, {2}},
-      {"softmax.bfloat16_sum", "N7", ones(512), {1}, {0.5}},
-      {"softmax.bfloat16_sum", "N7", ones(4096), {1}, {1.0 / 16}},
-      {"softmax.binary16_sum", "N7", ones(4096), {1}, {0.5}},
+      {"softmax.not_rescaled", blocks, {2.0 / 3}, {0.5}},
+      {"softmax.rescale_inverted", blocks, {2.0 / 3}, {1.0 / 3}},
+      {"softmax.query_axis", {.keys = 2, .value = {1, 1}}, {1}, {2}},
+      {"softmax.bfloat16_sum", ones(512), {1}, {0.5}},
+      {"softmax.bfloat16_sum", ones(4096), {1}, {1.0 / 16}},
+      {"softmax.binary16_sum", ones(4096), {1}, {0.5}},
       {"softmax.dot_overflow",
-       "N8",
        {.keys = 2,
         .key_size = 4,
         .query = repeated(128, 4),
@@ -132,19 +121,17 @@ std::vector<FaultCase> merge_and_sink_cases() {
   const FaultInput strong_sink{.value = {1}, .sink = {ln2}};
   const FaultInput zero_sink{.value = {1}, .sink = {0}};
   return {
-      {"merge.lse_base", "L1", four_and_one, {0.2}, {1 / (1 + std::exp(2.0))}},
-      {"merge.unweighted", "L2", four_and_one, {0.2}, {0.5}},
+      {"merge.lse_base", four_and_one, {0.2}, {1 / (1 + std::exp(2.0))}},
+      {"merge.unweighted", four_and_one, {0.2}, {0.5}},
       {"merge.group_partly_split",
-       "L4",
        {.q_heads = 2, .keys = 2, .value = {0, 1}},
        {0.5, 0.5},
        {0.5, 0}},
-      {"sink.dropped", "K1", strong_sink, {1.0 / 3}, {1}},
-      {"sink.dropped", "K7", zero_sink, {0.5}, {1}},
-      // The catalogue's sink carries 4; this one carries what key 0 does.
-      {"sink.with_value", "K3", strong_sink, {1.0 / 3}, {1}},
+      {"sink.dropped", strong_sink, {1.0 / 3}, {1}},
+      {"sink.dropped", zero_sink, {0.5}, {1}},
+      // The sink carries what key 0 does.
+      {"sink.with_value", strong_sink, {1.0 / 3}, {1}},
       {"sink.empty_tile",
-       "K6",
        {.keys = 5,
         .value = {0, 0, 0, 0, 1},
         .mask_shape = {1, 5},
@@ -170,28 +157,25 @@ std::vector<FaultCase> layout_cases() {
   const FaultInput sections{
       .q_heads = 4, .kv_heads = 2, .query = {1, 2, 3, 4}, .key = {5, 6}, .value = {7, 8}};
   return {
-      {"layout.bshd_as_bhsd", "Y1", by_position, {1, 7, 1, 7}, {2, 2, 6, 6}},
-      // Not in the catalogue by itself: Y1's numbers, with the output written right.
-      {"layout.reshape_without_transpose", "Y1", folded, {1, 7, 1, 7}, {2, 6, 2, 6}},
+      {"layout.bshd_as_bhsd", by_position, {1, 7, 1, 7}, {2, 2, 6, 6}},
+      // The numbers of the case before, with the output written right.
+      {"layout.reshape_without_transpose", folded, {1, 7, 1, 7}, {2, 6, 2, 6}},
       {"layout.value_stride_key_size",
-       "Y2",
        {.keys = 2, .value_size = 2, .value = {1, 2, 3, 4}},
        {2, 3},
        {1.5, 2.5}},
-      // What lies out of range in the catalogue reads as 0.
+      // What lies out of range reads as 0.
       {"layout.batch_stride_from_query",
-       "Y3",
        {.batch = 3, .q_heads = 2, .value = {0, 1, 2}},
        {0, 0, 1, 1, 2, 2},
        {0, 0, 2, 2, 0, 0}},
-      {"layout.fused_groups_as_sections", "Y4", groups, {4, 4, 8, 8}, {7, 7, 8, 8}},
-      {"layout.fused_sections_as_groups", "Y4", sections, {7, 7, 8, 8}, {4, 4, 8, 8}},
+      {"layout.fused_groups_as_sections", groups, {4, 4, 8, 8}, {7, 7, 8, 8}},
+      {"layout.fused_sections_as_groups", sections, {7, 7, 8, 8}, {4, 4, 8, 8}},
       {"layout.value_strides_of_key",
-       "Y7",
        {.keys = 2, .value = {0, 8}, .key_row_stride_factor = 2},
        {4},
        {0}},
-      {"layout.head_size_fixed", "Y8", {.value_size = 2, .value = {1, 2}}, {1, 2}, {1, 0}},
+      {"layout.head_size_fixed", {.value_size = 2, .value = {1, 2}}, {1, 2}, {1, 0}},
   };
 }
 

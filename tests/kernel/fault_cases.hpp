@@ -1,7 +1,6 @@
-// The minimal distinguishing inputs of the fault catalogue, with its right and wrong outputs.
-//
-// Source: the project's fault catalogue, restated from public reports; `id` is its number.
-// "base 2": scores are multiples of ln 2, so that weights are fractions.
+// For each fault a minimal distinguishing input, with the right and the wrong output, by hand from
+// the formulas of docs/faults.md. "base 2": scores are multiples of ln 2, so that weights are
+// fractions.
 #pragma once
 
 #include <numbers>
@@ -44,7 +43,6 @@ struct FaultInput {
 
 struct FaultCase {
   std::string slug;
-  std::string id;
   FaultInput input;
   std::vector<double> right;  ///< in memory order; the first elements, if not all
   std::vector<double> wrong;

@@ -20,10 +20,9 @@ std::vector<FaultCase> head_map_cases() {
   FaultInput repeated_top_left = repeated;
   repeated_top_left.alignment = top_left;
   return {
-      {"head_map.tiled", "H1", two_of_four, {0, 0, 1, 1}, {0, 1, 0, 1}},
-      {"head_map.single_kv_head", "H3", two, {0, 1}, {0, 0}},
+      {"head_map.tiled", two_of_four, {0, 0, 1, 1}, {0, 1, 0, 1}},
+      {"head_map.single_kv_head", two, {0, 1}, {0, 0}},
       {"head_map.key_tiled",
-       "H4",
        {.q_heads = 4,
         .kv_heads = 2,
         .keys = 2,
@@ -33,15 +32,11 @@ std::vector<FaultCase> head_map_cases() {
         .scale = 1},
        {2.0 / 3, 2.0 / 3, 1.0 / 3, 1.0 / 3},
        {2.0 / 3, 1.0 / 3, 2.0 / 3, 1.0 / 3}},
-      {"head_map.value_tiled", "H4", two_of_four, {0, 0, 1, 1}, {0, 1, 0, 1}},
-      {"head_map.sequence_repeated",
-       "H8",
-       repeated,
-       {0, 0.5, 0, 0.5},
-       {1.0 / 3, 0.5, 1.0 / 3, 0.5}},
-      {"head_map.sequence_repeated", "H8", repeated_top_left, {0, 0.5, 0, 0.5}, {0, 0, 0, 0}},
-      {"head_map.first_shard", "T1", two, {0, 1}, {0, 0}},
-      {"head_map.replica_modulo", "T2", two_of_four, {0, 0, 1, 1}, {0, 1, 0, 1}},
+      {"head_map.value_tiled", two_of_four, {0, 0, 1, 1}, {0, 1, 0, 1}},
+      {"head_map.sequence_repeated", repeated, {0, 0.5, 0, 0.5}, {1.0 / 3, 0.5, 1.0 / 3, 0.5}},
+      {"head_map.sequence_repeated", repeated_top_left, {0, 0.5, 0, 0.5}, {0, 0, 0, 0}},
+      {"head_map.first_shard", two, {0, 1}, {0, 0}},
+      {"head_map.replica_modulo", two_of_four, {0, 0, 1, 1}, {0, 1, 0, 1}},
   };
 }
 
@@ -60,20 +55,17 @@ std::vector<FaultCase> causal_and_window_cases() {
     return input;
   };
   return {
-      {"causal.top_left", "C1", one_of_two, {0.5}, {0}},
-      {"causal.bottom_right", "C2", one_of_two_top_left, {0}, {0.5}},
-      {"causal.clamped", "C5", {.queries = 2, .value = {1}, .causal = true}, {0, 1}, {1, 1}},
+      {"causal.top_left", one_of_two, {0.5}, {0}},
+      {"causal.bottom_right", one_of_two_top_left, {0}, {0.5}},
+      {"causal.clamped", {.queries = 2, .value = {1}, .causal = true}, {0, 1}, {1, 1}},
       {"causal.only_square",
-       "C6",
        {.queries = 2, .keys = 3, .value = {0, 0, 3}, .causal = true},
        {0, 1},
        {1, 1}},
-      {"causal.missing", "C7", square, {0, 0.5}, {0.5, 0.5}},
-      {"causal.row_over_group", "C9", grouped, {0, 0.5, 0, 0.5}, {0, 0, 0, 0}},
-      {"causal.undeclared", "M12", bidirectional, {0.5, 0.5}, {0, 0.5}},
-      // Not in the catalogue by itself: C1 on the keys of P7.
+      {"causal.missing", square, {0, 0.5}, {0.5, 0.5}},
+      {"causal.row_over_group", grouped, {0, 0.5, 0, 0.5}, {0, 0, 0, 0}},
+      {"causal.undeclared", bidirectional, {0.5, 0.5}, {0, 0.5}},
       {"causal.ignores_past",
-       "C1, P7",
        {.past = 1,
         .value = {1},
         .past_value = {0},
@@ -82,19 +74,14 @@ std::vector<FaultCase> causal_and_window_cases() {
        {0.5},
        {0}},
       // Window of W keys: left W - 1. The rows before the last are those of the formula.
-      {"window.one_wide", "W1", window(0), unit_3, {1, 0, 0, 0.5, 0.5, 0, 0, 0.5, 0.5}},
-      {"window.one_narrow", "W2", window(1), {1, 0, 0, 0.5, 0.5, 0, 0, 0.5, 0.5}, unit_3},
-      {"window.ignored",
-       "W3",
-       window(0),
-       unit_3,
-       {1, 0, 0, 0.5, 0.5, 0, 1.0 / 3, 1.0 / 3, 1.0 / 3}},
+      {"window.one_wide", window(0), unit_3, {1, 0, 0, 0.5, 0.5, 0, 0, 0.5, 0.5}},
+      {"window.one_narrow", window(1), {1, 0, 0, 0.5, 0.5, 0, 0, 0.5, 0.5}, unit_3},
+      {"window.ignored", window(0), unit_3, {1, 0, 0, 0.5, 0.5, 0, 1.0 / 3, 1.0 / 3, 1.0 / 3}},
       {"window.ring_start",
-       "W7",
        {.keys = 2, .value = {1, 3}, .causal = true, .window = {1, -1}},
        {2},
        {3}},
-      {"window.first_block_unbounded", "W8", square, {0, 0.5}, {0.5, 0.5}},
+      {"window.first_block_unbounded", square, {0, 0.5}, {0.5, 0.5}},
   };
 }
 
@@ -106,31 +93,28 @@ std::vector<FaultCase> mask_and_length_cases() {
   poisoned_key.key = {0, not_a_number};
   const FaultInput none_kept{.keys = 2, .value = {0, 2}, .mask_shape = {1, 2}, .mask = {0, 0}};
   return {
-      {"mask.inverted", "M1", first_kept, {0}, {1}},
+      {"mask.inverted", first_kept, {0}, {1}},
       // The mask's 1 is added as it is, so that the base is e, as the catalogue's note says.
-      {"mask.added_as_bias", "M2", first_kept, {0}, {1 / (1 + std::numbers::e)}},
-      {"mask.zero_fill", "M3", first_kept, {0}, {0.5}},
+      {"mask.added_as_bias", first_kept, {0}, {1 / (1 + std::numbers::e)}},
+      {"mask.zero_fill", first_kept, {0}, {0.5}},
       // Row 0 lies before all keys, and the mask hides its only key as well.
       {"mask.saturated_planes",
-       "M5",
        {.queries = 2, .value = {1}, .mask_shape = {2, 1}, .mask = {0, 1}, .causal = true},
        {0, 1},
        {not_a_number, 1}},
-      {"mask.empty_row_nan", "M6", none_kept, {0}, {not_a_number}},
-      {"mask.empty_row_mean", "M6", none_kept, {0}, {1}},
+      {"mask.empty_row_nan", none_kept, {0}, {not_a_number}},
+      {"mask.empty_row_mean", none_kept, {0}, {1}},
       {"mask.kv_head_indexed",
-       "M7",
        {.q_heads = 2, .keys = 2, .value = {0, 1}, .mask_shape = {1, 2, 1, 2}, .mask = {1, 0, 0, 1}},
        {0, 1},
        {0, 0}},
-      {"mask.ignored", "M11", first_kept, {0}, {0.5}},
-      {"mask.value_leak", "M13", poisoned_value, {0}, {not_a_number}},
-      {"mask.key_leak", "M13", poisoned_key, {0}, {not_a_number}},
-      {"length.capacity", "P1", {.keys = 2, .value = {0, 1}, .lengths = {1}}, {0}, {0.5}},
-      {"length.one_short", "P2", {.keys = 2, .value = {0, 1}, .lengths = {2}}, {0.5}, {0}},
-      {"length.history_zeros", "P9", {.keys = 2, .value = {1, 1}}, {1}, {0.5}},
+      {"mask.ignored", first_kept, {0}, {0.5}},
+      {"mask.value_leak", poisoned_value, {0}, {not_a_number}},
+      {"mask.key_leak", poisoned_key, {0}, {not_a_number}},
+      {"length.capacity", {.keys = 2, .value = {0, 1}, .lengths = {1}}, {0}, {0.5}},
+      {"length.one_short", {.keys = 2, .value = {0, 1}, .lengths = {2}}, {0.5}, {0}},
+      {"length.history_zeros", {.keys = 2, .value = {1, 1}}, {1}, {0.5}},
       {"length.documents_mixed",
-       "P4",
        {.queries = 2,
         .keys = 2,
         .value = {0, 1},
@@ -139,7 +123,7 @@ std::vector<FaultCase> mask_and_length_cases() {
         .causal = true},
        {0, 1},
        {0, 0.5}},
-      {"length.past_dropped", "P7", {.past = 1, .value = {1}, .past_value = {0}}, {0.5}, {1}},
+      {"length.past_dropped", {.past = 1, .value = {1}, .past_value = {0}}, {0.5}, {1}},
   };
 }
 

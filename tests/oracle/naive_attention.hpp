@@ -1,8 +1,8 @@
 // A second implementation of attention, straight from the definition, for tests only.
 //
-// Written from CONTRACT's six steps with nested vectors and one loop per index. It shares
-// nothing with the library: no header, no number type of its own, no way of finding the
-// visible keys (each rule is asked about each key), no shift before exp.
+// Written from the six steps of docs/contract.md, "Definition", with nested vectors and one loop
+// per index. It shares nothing with the library: no header, no number type of its own, no way of
+// finding the visible keys (each rule is asked about each key), no shift before exp.
 #pragma once
 
 #include <array>

@@ -130,23 +130,23 @@ TEST_CASE("ledger: 2 GiB against 512 MiB at width 4096, 32 heads, 8 KV heads, 40
   CHECK(cache_bytes(model_of(32, 32, 8, 128), use_of(1, 4096)) == 512 << 20);
 }
 
-TEST_CASE("ledger: what fault B1 gets wrong: bytes count KV heads, not query heads") {
+TEST_CASE("ledger: bytes count KV heads, not query heads") {
   CHECK(bytes_per_position(model_of(32, 32, 8, 128)) == 131072);
   CHECK(bytes_per_position(model_of(32, 32, 32, 128)) == 524288);
 }
 
-TEST_CASE("ledger: what fault B2 gets wrong: 262,144 bytes with 64 layers of heads of 128") {
+TEST_CASE("ledger: 262,144 bytes with 64 layers of heads of 128") {
   CHECK(bytes_per_position(model_of(64, 64, 8, 128)) == 262144);
   CHECK(bytes_per_position(model_of(64, 64, 8, 5120 / 64)) == 163840);
 }
 
-TEST_CASE("ledger: what faults B4 and B5 get wrong: 524,288 per token, 16,384 per layer") {
+TEST_CASE("ledger: 524,288 per token, 16,384 per layer") {
   const CacheModel model = model_of(32, 32, 32, 128);
   CHECK(bytes_per_position(model) == 524288);
   CHECK(bytes_per_layer_position(model) == 16384);
 }
 
-TEST_CASE("ledger: what fault B8 gets wrong: only 24 of 93 layers hold a cache") {
+TEST_CASE("ledger: only 24 of 93 layers hold a cache") {
   CacheModel model = model_of(24, 8, 2, 64);
   model.layers_without_cache = 69;
   CHECK(bytes_per_position(model) == 24 * bytes_per_layer_position(model));
@@ -158,8 +158,7 @@ TEST_CASE("ledger: what fault B8 gets wrong: only 24 of 93 layers hold a cache")
   CHECK(ledger_json(report)["model"]["layers_with_cache"] == 24);
 }
 
-TEST_CASE(
-    "ledger: what faults B9 and T8 get wrong: 2 KV heads on 8 ranks are one whole head each") {
+TEST_CASE("ledger: 2 KV heads on 8 ranks are one whole head each") {
   const CacheModel model = model_of(1, 8, 2, 64);
   CacheUse use = use_of(1, 100);
   use.ranks = 8;
@@ -170,7 +169,7 @@ TEST_CASE(
   CHECK(share.bytes_in_all == 4 * cache_bytes(model, use));
 }
 
-TEST_CASE("ledger: what faults T1, T2 and T5 get wrong: which KV heads a rank holds") {
+TEST_CASE("ledger: which KV heads a rank holds") {
   const auto first_heads = [](std::int64_t kv_heads, std::int64_t ranks) {
     CacheUse use;
     use.ranks = ranks;

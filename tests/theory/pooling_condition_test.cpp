@@ -190,8 +190,7 @@ TEST_CASE("pooling condition: keys with large denominators have a loss but no wi
   CHECK_FALSE(pooling_witness(group, loss->head).has_value());
 }
 
-TEST_CASE(
-    "weight pooling: fault T6, the mean of adjacent heads told apart from three other rules") {
+TEST_CASE("weight pooling: the mean of adjacent heads told apart from three other rules") {
   const RationalMatrix heads{{0}, {2}, {4}, {8}};
   const auto rule_of = [&](const RationalMatrix& pooled) {
     std::string names;

@@ -12,7 +12,7 @@
 
 namespace gqa {
 
-/// Raw tensors by their CONTRACT names, in the declared layout; absent ones are null.
+/// Raw tensors by the names of docs/contract.md, in the declared layout; absent ones are null.
 struct ProblemTensors {
   std::shared_ptr<const TypedTensor> query;
   std::shared_ptr<const TypedTensor> key;
@@ -27,7 +27,7 @@ struct ProblemTensors {
   // Packed documents (layout THD): cut_documents makes a problem of each.
   std::shared_ptr<const TypedTensor> cu_seqlens_q;
   std::shared_ptr<const TypedTensor> cu_seqlens_k;
-  // Further outputs, audited where they are there; in the layouts that CONTRACT states.
+  // Further outputs, audited where they are there; in the layouts that docs/contract.md states.
   std::shared_ptr<const TypedTensor> present_key;
   std::shared_ptr<const TypedTensor> present_value;
   std::shared_ptr<const TypedTensor> qk_matmul_output;

@@ -31,7 +31,7 @@ struct Dialect {
   std::string_view source;
 };
 
-/// All dialects, in the order of CONTRACT.
+/// All dialects, in the order of docs/contract.md, "Dialects".
 std::span<const Dialect> dialects();
 
 /// The dialect of that name, or nullptr.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gqa/error.hpp"
 
 namespace gqa {
@@ -52,6 +54,42 @@ void require_not_empty(const Dimensions& d) {
   }
 }
 
+// Elements of the tensors that the sizes were read from, as far as anybody could hold them.
+std::int64_t elements_of(const ProblemShapes& shapes) {
+  constexpr std::int64_t most = std::int64_t{1} << 59;  // six of them can be added
+  std::int64_t sum = 0;
+  for (const auto* shape : {&shapes.query, &shapes.key, &shapes.value}) {
+    sum += std::min(element_count(*shape), most);
+  }
+  for (const auto* shape : {&shapes.past_key, &shapes.past_value, &shapes.output}) {
+    if (*shape) sum += std::min(element_count(**shape), most);
+  }
+  return sum;
+}
+
+// A tensor without elements may state any size, and a file of some hundred bytes would have us make
+// room for all of its heads: what no element stands for is bounded.
+void require_sizes_of_elements(const Dimensions& d, std::int64_t new_keys,
+                               const ProblemShapes& shapes) {
+  constexpr std::int64_t free_entries = 1 << 16;
+  const std::int64_t most = elements_of(shapes) + free_entries;
+  const auto require = [most](const char* where, const char* what, std::int64_t size,
+                              std::int64_t times) {
+    if (size <= most && times <= most / std::max<std::int64_t>(size, 1)) return;
+    throw InputError(
+        "contract.size_without_elements", where,
+        fmt::format("{} {} are more than the elements that the tensors hold", what,
+                    times == 1 ? fmt::format("{}", size) : fmt::format("{} * {}", times, size)));
+  };
+  require("query", "batch size and query heads", d.q_heads, std::max<std::int64_t>(d.batch, 1));
+  require("key", "batch size and KV heads", d.kv_heads, std::max<std::int64_t>(d.batch, 1));
+  require("query", "query rows", d.queries, 1);
+  require("past_key", "past keys", d.past, 1);
+  require("key", "keys", new_keys, 1);
+  require("key", "coordinates of a key", d.key_size, 1);
+  require("value", "coordinates of a value", d.value_size, 1);
+}
+
 }  // namespace
 
 Dimensions resolve_dimensions(const ProblemShapes& shapes) {
@@ -79,6 +117,7 @@ Dimensions resolve_dimensions(const ProblemShapes& shapes) {
     require_shape(*shapes.past_key, {d.batch, d.kv_heads, d.past, d.key_size}, "past_key");
     require_shape(*shapes.past_value, {d.batch, d.kv_heads, d.past, d.value_size}, "past_value");
   }
+  require_sizes_of_elements(d, new_keys, shapes);
   d.keys = d.past + new_keys;
   if (shapes.attn_mask) require_mask_shape(*shapes.attn_mask, d);
   if (shapes.sink) require_shape(*shapes.sink, {d.q_heads}, "sink");

@@ -11,7 +11,7 @@
 
 namespace gqa {
 
-/// Sizes in the words of CONTRACT: query [B, Hq, T, dk], key [B, Hkv, S, dk],
+/// Sizes in the words of docs/contract.md: query [B, Hq, T, dk], key [B, Hkv, S, dk],
 /// value [B, Hkv, S, dv]; keys seen are P past ones followed by S new ones.
 struct Dimensions {
   std::int64_t batch = 0;       ///< B
@@ -42,7 +42,9 @@ struct ProblemShapes {
 ///
 /// Errors: InputError at the tensor's name with code "contract.shape_rank",
 /// "contract.shape_mismatch", "contract.no_heads", "contract.zero_head_size",
-/// "contract.mask_not_broadcastable" or "contract.past_incomplete".
+/// "contract.mask_not_broadcastable", "contract.past_incomplete" or
+/// "contract.size_without_elements" (beyond 65,536, no size may exceed the elements of the tensors
+/// together: only a tensor without any can state one that does).
 Dimensions resolve_dimensions(const ProblemShapes& shapes);
 
 /// The KV head of every query head, size Hq.

@@ -1,8 +1,8 @@
 // The number systems that the formula is evaluated in.
 //
 // Attention needs scores, which are added, and strengths, which are multiplied, tied
-// by exp (THEORY 1). A Numbers class names the types and the few operations that
-// differ between systems; attention.hpp holds the formula itself, once.
+// by exp (docs/theory.md, "The exact domain"). A Numbers class names the types and the few
+// operations that differ between systems; attention.hpp holds the formula itself, once.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The tensors of a problem by their CONTRACT names.
+// The tensors of a problem by the names of docs/contract.md.
 #pragma once
 
 #include <memory>

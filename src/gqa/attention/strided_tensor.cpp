@@ -44,28 +44,30 @@ StridedTensor::StridedTensor(std::shared_ptr<const TypedTensor> tensor, Layout l
   }
   const Shape& s = tensor_->shape;
   require_rank(s, layout == Layout::bsh || layout == Layout::thd ? 3 : 4, layout, where);
+  // Without elements nothing is read, and products of the other extents might overflow.
+  const Shape e = element_count(s, where) == 0 ? Shape(s.size(), 0) : s;
   switch (layout) {
     case Layout::bhsd:
       shape_ = s;
-      strides_ = {s[1] * s[2] * s[3], s[2] * s[3], s[3], 1};
+      strides_ = {e[1] * e[2] * e[3], e[2] * e[3], e[3], 1};
       break;
     case Layout::bshd:
       shape_ = {s[0], s[2], s[1], s[3]};
-      strides_ = {s[1] * s[2] * s[3], s[3], s[2] * s[3], 1};
+      strides_ = {e[1] * e[2] * e[3], e[3], e[2] * e[3], 1};
       break;
     case Layout::sbhd:
       shape_ = {s[1], s[2], s[0], s[3]};
-      strides_ = {s[2] * s[3], s[3], s[1] * s[2] * s[3], 1};
+      strides_ = {e[2] * e[3], e[3], e[1] * e[2] * e[3], 1};
       break;
     case Layout::bsh: {
       const std::int64_t width = folded_width(s, heads, where);
       shape_ = {s[0], heads, s[1], width};
-      strides_ = {s[1] * s[2], width, s[2], 1};
+      strides_ = {e[1] * e[2], width, e[2], 1};
       break;
     }
     case Layout::thd:  // one batch entry; documents are cut by the caller
       shape_ = {1, s[1], s[0], s[2]};
-      strides_ = {0, s[2], s[1] * s[2], 1};
+      strides_ = {0, e[2], e[1] * e[2], 1};
       break;
   }
 }

@@ -22,7 +22,10 @@ struct CrossCheck {
   double max_error = 0;  ///< largest |float - exact|, rounded up
   double tolerance = 0;  ///< the derived tolerance of the element with the largest error
   double max_ratio = 0;  ///< largest error / tolerance
-  /// Joins another comparison in the same format: counts add, the larger error wins.
+  /// The values are beyond the format's largest number: nothing was compared, `elements` is 0.
+  bool beyond_range = false;
+  /// Joins another comparison in the same format: counts add, the larger error wins; one beyond
+  /// the format's range adds nothing.
   void merge(const CrossCheck& other);
   /// Every element within its own tolerance, NaN never. False until shown.
   bool within = false;

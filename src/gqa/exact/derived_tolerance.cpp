@@ -56,8 +56,9 @@ double score_magnitude(const Problem<GmpNumbers>& exact, const std::vector<std::
 
 // Relative error bound of a row's normalised, weighted sum, against sum w_j |v_j|.
 //
-// THEORY 2.1, with operands that were rounded too. Write M for score_magnitude, n for the
-// number of query coordinates, S for the visible keys, gamma(m) = m u / (1 - m u).
+// docs/theory.md, "Rung 1: the filter", with operands that were rounded too. Write M for
+// score_magnitude, n for the number of query coordinates, S for the visible keys, gamma(m) = m u /
+// (1 - m u).
 // - Each product q_t k_t carries two operand roundings, its own, n - 1 additions, the
 //   division for 1/sqrt(dk), the square root and the scaling, and the rounding of
 //   sqrt(dk) q: at most n + 8 factors (1 + d). Bias and shift: their own rounding and one

@@ -131,6 +131,7 @@ struct FixtureReport {
   std::string name;
   std::string statement;
   bool negative = false;
+  bool malformed = false;                 ///< could not be read: `failures` says why
   bool passed = false;                    ///< false until everything expected was seen
   std::vector<std::string> failures;      ///< one sentence each
   std::vector<std::string> also_checked;  ///< what was checked beside output and weights

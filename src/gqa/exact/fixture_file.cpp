@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "gqa/error.hpp"
 #include "gqa/exact/fixture.hpp"
+#include "gqa/io/directory.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/io/json.hpp"
 #include "gqa/io/natural_order.hpp"
@@ -71,16 +73,19 @@ FixtureReport check_fixture_file(const std::filesystem::path& path) {
 
 std::vector<std::filesystem::path> find_fixtures(const std::vector<std::filesystem::path>& paths) {
   std::vector<std::filesystem::path> found;
+  std::error_code error;
   for (const std::filesystem::path& path : paths) {
-    if (!std::filesystem::exists(path)) {
+    const std::filesystem::file_status status = std::filesystem::status(path, error);
+    if (status.type() == std::filesystem::file_type::not_found) {
       throw InputError("file.not_found", path.string(), "does not exist");
     }
-    if (!std::filesystem::is_directory(path)) {
+    if (error) throw InputError("file.unreadable", path.string(), error.message());
+    if (!std::filesystem::is_directory(status)) {
       found.push_back(path);
       continue;
     }
-    for (const auto& entry : std::filesystem::directory_iterator(path)) {
-      if (entry.path().extension() == ".json") found.push_back(entry.path());
+    for (const std::filesystem::path& entry : visible_entries(path)) {
+      if (entry.extension() == ".json") found.push_back(entry);
     }
   }
   if (found.empty()) throw InputError("fixture.none_found", "PATH", "there is no fixture to check");

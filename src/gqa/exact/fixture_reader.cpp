@@ -85,7 +85,14 @@ void read_scores(const json& document, Problem<GmpNumbers>& problem) {
       return integer_field(required_field(counts, field, "equal_scores"),
                            std::string("equal_scores: ") + field);
     };
-    problem.query = Tensor<LogRational>({value[0], count("query_heads"), count("queries"), 1});
+    const Shape rows{value[0], count("query_heads"), count("queries"), 1};
+    // A few digits ask for any number of rows: as many as all the fixtures shipped have together.
+    constexpr std::int64_t most_rows = 1 << 16;
+    if (element_count(rows, "equal_scores") > most_rows) {
+      throw InputError("fixture.too_large", "equal_scores",
+                       fmt::format("{} are more than {} query rows", to_text(rows), most_rows));
+    }
+    problem.query = Tensor<LogRational>(rows);
     problem.key = Tensor<Rational>(blank_key, Rational(0));
   }
 }

@@ -36,7 +36,8 @@ std::map<std::uint32_t, fs::path> data_sets_of(const fs::path& directory) {
   std::map<std::uint32_t, fs::path> data_sets;
   for (const fs::path& entry : visible_entries(directory)) {
     const auto number = number_behind(entry.filename().string(), "test_data_set_");
-    if (number && fs::is_directory(entry)) data_sets.emplace(*number, entry);
+    std::error_code ignored;
+    if (number && fs::is_directory(entry, ignored)) data_sets.emplace(*number, entry);
   }
   if (data_sets.empty()) {
     throw InputError("backend_test.no_data_sets", directory.string(),

@@ -8,7 +8,7 @@
 
 namespace gqa {
 
-/// Reads the fields of CONTRACT "As JSON" into `contract`, leaving absent ones as they
+/// Reads the fields of docs/contract.md, "Stating it", into `contract`, leaving absent ones as they
 /// are. Numbers may be JSON numbers of up to 17 digits (taken as the decimal they are
 /// written as; longer ones are rounded to that) or strings holding exact numbers. A window may be
 /// stated in a dialect's word instead, such as sliding_window; make_problem settles what it and the

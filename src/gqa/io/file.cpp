@@ -1,6 +1,8 @@
 #include "gqa/io/file.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -50,12 +52,23 @@ File open_for_reading(const fs::path& path) {
   return file;
 }
 
+// What the machine could never hold is not asked for: a sparse file states any size, and memory
+// that is promised first and missing later ends the process.
+void require_room_for(std::uintmax_t bytes, const fs::path& path) {
+  const auto memory = static_cast<std::uintmax_t>(sysconf(_SC_PHYS_PAGES)) *
+                      static_cast<std::uintmax_t>(sysconf(_SC_PAGESIZE));
+  if (bytes <= memory) return;
+  fail("file.too_large", path,
+       fmt::format("has {} bytes, the machine has {} of memory", bytes, memory));
+}
+
 template <class Container>
 Container read_whole(const fs::path& path) {
   const File file = open_for_reading(path);
   Container content;
   std::error_code no_size;
   const std::uintmax_t expected = fs::file_size(path, no_size);
+  if (!no_size) require_room_for(expected, path);
   std::size_t used = 0;
   // One byte beyond the expected size lets the first read see the end.
   std::size_t room = no_size ? 65536 : static_cast<std::size_t>(expected) + 1;
@@ -69,6 +82,19 @@ Container read_whole(const fs::path& path) {
   if (std::ferror(file.get()) != 0) fail("file.unreadable", path, "reading failed");
   content.resize(used);
   return content;
+}
+
+// The file that a path means: symbolic links are followed, also to one that is not there yet, as
+// writing through them would. (The limit is that of the system for one path.)
+fs::path followed(fs::path path) {
+  constexpr int most_links = 40;
+  std::error_code error;
+  for (int links = 0; links < most_links; ++links) {
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) return path;  // no link
+    path = path.parent_path() / target;
+  }
+  fail("file.unwritable", path, "too many symbolic links");
 }
 
 // Exists until it is renamed; removed if that never happens.
@@ -96,6 +122,15 @@ class TemporaryFile {
       fail("file.unwritable", target_, system_reason(errno));
     }
   }
+  /// A file that is replaced keeps its owner and its permissions, as far as this user may say.
+  void keep_rights_of_target() {
+    struct stat rights {};
+    if (stat(target_.c_str(), &rights) != 0) return;
+    const int descriptor = fileno(file_.get());
+    [[maybe_unused]] const int owner = fchown(descriptor, rights.st_uid, rights.st_gid);
+    if (fchmod(descriptor, rights.st_mode & 07777) == 0) return;
+    fail("file.unwritable", target_, system_reason(errno));
+  }
   void rename_to_target() {
     // Closing writes what is still buffered, and may be where a full disk shows.
     if (std::fclose(file_.release()) != 0) fail("file.unwritable", target_, system_reason(errno));
@@ -122,14 +157,30 @@ std::string read_text_file(const fs::path& path) {
   return read_whole<std::string>(path);
 }
 
-void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
+void require_writable(const fs::path& path) {
+  const fs::path target = followed(path);
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
+  const fs::file_status status = fs::status(target, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     fail("file.unwritable", path, "exists and is not a regular file");
   }
-  TemporaryFile file(path);
+  if (fs::exists(status) && access(target.c_str(), W_OK) != 0) {
+    fail("file.unwritable", path, system_reason(errno));
+  }
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder, error)) {
+    fail("file.unwritable", path, folder.string() + " is not a folder that exists");
+  }
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    fail("file.unwritable", path, folder.string() + ": " + system_reason(errno));
+  }
+}
+
+void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
+  require_writable(path);
+  TemporaryFile file(followed(path));
   file.write(bytes);
+  file.keep_rights_of_target();
   file.rename_to_target();
 }
 

@@ -1,6 +1,7 @@
 // JSON read strictly: what two parsers could read differently is an error.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -21,6 +22,12 @@ inline constexpr int max_json_depth = 64;
 ///
 /// An integer that does not fit 64 bits becomes a binary64: ask is_number_integer().
 nlohmann::json parse_json_strictly(std::string_view text, const std::string& where);
+
+/// Exact numbers are strings such as "1e20000", a few bytes that ask for many: refuses a document
+/// whose strings have exponents (e or p, a sign, digits) of more than max_exponent_sum together.
+/// Errors: InputError "json.numbers_too_large" at `where`.
+void require_moderate_exponents(const nlohmann::json& document, const std::string& where);
+inline constexpr std::int64_t max_exponent_sum = 4'000'000;
 
 /// A key or other foreign text, shortened and escaped for an error message.
 std::string printable(std::string_view text);

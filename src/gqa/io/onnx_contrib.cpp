@@ -85,6 +85,19 @@ TensorPointer zero_sinks(std::int64_t heads) {
       TypedTensor{ElementType::binary32, {heads}, std::vector<std::byte>(4 * count)});
 }
 
+// An attribute is four bytes and may say two thousand million heads: room is made for no more than
+// the query has columns and elements.
+void require_heads_of_query(OnnxArguments& arguments, const Recording& recording) {
+  const std::int64_t heads = *recording.contract.q_num_heads;
+  const TypedTensor& query = *recording.tensors.query;
+  constexpr std::int64_t free_heads = 1 << 16;
+  const auto elements = static_cast<std::int64_t>(query.size());
+  if (heads <= query.shape[2] && heads <= elements + free_heads) return;
+  arguments.fail("onnx.heads_mismatch", "attribute num_heads",
+                 fmt::format("is {}; the query of shape {} has no room for as many heads", heads,
+                             to_text(query.shape)));
+}
+
 void read_sink(OnnxArguments& arguments, Recording& recording) {
   recording.tensors.sink = arguments.input(11);
   const bool smooth = arguments.integer("smooth_softmax", 0, -1, 1) == 1;
@@ -92,7 +105,9 @@ void read_sink(OnnxArguments& arguments, Recording& recording) {
     arguments.fail("onnx.attribute_value", "attribute smooth_softmax",
                    "head_sink is given too; one of them is expected");
   }
-  if (smooth) recording.tensors.sink = zero_sinks(*recording.contract.q_num_heads);
+  if (!smooth) return;
+  require_heads_of_query(arguments, recording);
+  recording.tensors.sink = zero_sinks(*recording.contract.q_num_heads);
 }
 
 }  // namespace

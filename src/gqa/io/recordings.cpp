@@ -1,7 +1,11 @@
 #include "gqa/io/recordings.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "gqa/error.hpp"
@@ -18,8 +22,17 @@ namespace fs = std::filesystem;
 
 enum class Kind { safetensors, npz, npy_directory, backend_test, directory, other };
 
+// Suffixes in any case: a file that nobody looks at would count as right.
+bool has_suffix(const fs::path& path, std::string_view suffix) {
+  const std::string found = path.extension().string();
+  return std::ranges::equal(found, suffix, {},
+                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+}
+
+// A link that leads nowhere is told when it is read.
 bool is_npy(const fs::path& path) {
-  return path.extension() == ".npy" && !fs::is_directory(path);
+  std::error_code ignored;
+  return has_suffix(path, ".npy") && !fs::is_directory(path, ignored);
 }
 
 Kind kind_of(const fs::path& path) {
@@ -30,8 +43,8 @@ Kind kind_of(const fs::path& path) {
   }
   if (error) throw InputError("file.unreadable", path.string(), error.message());
   if (status.type() != fs::file_type::directory) {
-    if (path.extension() == ".safetensors") return Kind::safetensors;
-    return path.extension() == ".npz" ? Kind::npz : Kind::other;
+    if (has_suffix(path, ".safetensors")) return Kind::safetensors;
+    return has_suffix(path, ".npz") ? Kind::npz : Kind::other;
   }
   if (fs::exists(path / "model.onnx", error)) return Kind::backend_test;
   for (const fs::path& entry : visible_entries(path)) {
@@ -69,6 +82,18 @@ Recording read_npy_directory(const fs::path& path) {
   return of_tensors(std::move(tensors), path);
 }
 
+// What cannot be looked at, such as a link that leads nowhere, is no reason to leave its neighbours
+// unread: it becomes a recording that cannot be read, unless its name says another kind of file.
+std::optional<Kind> kind_of_entry(const fs::path& entry) {
+  try {
+    return kind_of(entry);
+  } catch (const InputError&) {
+    const bool is_candidate =
+        !entry.has_extension() || has_suffix(entry, ".safetensors") || has_suffix(entry, ".npz");
+    return is_candidate ? std::nullopt : std::optional(Kind::other);
+  }
+}
+
 }  // namespace
 
 std::vector<fs::path> find_recordings(const fs::path& path) {
@@ -77,10 +102,10 @@ std::vector<fs::path> find_recordings(const fs::path& path) {
   if (kind == Kind::other) unknown_kind(path);
   std::vector<fs::path> found;
   for (const fs::path& entry : visible_entries(path)) {
-    const Kind entry_kind = kind_of(entry);
+    const std::optional<Kind> entry_kind = kind_of_entry(entry);
     // A case that nobody looks at would count as right.
     if (entry_kind == Kind::directory) unknown_kind(entry);
-    if (is_recording(entry_kind)) found.push_back(entry);
+    if (!entry_kind || is_recording(*entry_kind)) found.push_back(entry);
   }
   if (found.empty()) {
     throw InputError("recording.none_found", path.string(), "the directory holds no recording");

@@ -13,7 +13,8 @@ namespace gqa {
 ///   (a directory with `model.onnx`) is itself;
 /// - another directory stands for those in it, sorted by name. Every directory in it must
 ///   be a recording; files of other kinds beside recordings are left alone, and so are
-///   names that start with a dot.
+///   names that start with a dot. An entry that cannot be looked at (a link that leads nowhere)
+///   is among them, and refused when it is read. Suffixes count in any case (`.NPZ`).
 ///
 /// Errors: InputError at the path: "recording.unknown_kind"; "recording.none_found" (no
 /// recording in the directory); "file.not_found", "file.unreadable".

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -147,6 +148,48 @@ std::string to_text(const Rational& value) {
 }
 std::string to_text(const BoostRational& value) {
   return value.str();
+}
+
+namespace {
+
+// 1 takes no room, however often it is a factor.
+std::uint64_t bits_of(const mpz_class& factor) {
+  return factor == 1 ? 0 : mpz_sizeinbase(factor.get_mpz_t(), 2);
+}
+
+// Bits of base ^ exponent, or nullopt beyond `most`.
+std::optional<std::uint64_t> power_bits(const Rational& base, const Rational& exponent,
+                                        std::uint64_t most) {
+  if (exponent.get_den() != 1) return std::nullopt;
+  const std::uint64_t bits = bits_of(base.get_num()) + bits_of(base.get_den());
+  if (bits == 0 || exponent == 0) return 0;
+  const mpz_class size = abs(exponent.get_num());
+  if (size > static_cast<unsigned long>(most / bits)) return std::nullopt;
+  return bits * size.get_ui();
+}
+
+}  // namespace
+
+std::optional<Rational> product_of_powers(std::span<const Rational> bases,
+                                          std::span<const Rational> exponents, PowerRoom& room) {
+  std::uint64_t left = std::min(room.bits, PowerRoom::product_bits);
+  for (std::size_t j = 0; j < bases.size(); ++j) {
+    const auto bits = power_bits(bases[j], exponents[j], left);
+    if (!bits) return std::nullopt;
+    left -= *bits;
+    room.bits -= *bits;
+  }
+  mpz_class numerator = 1, denominator = 1, power;
+  for (std::size_t j = 0; j < bases.size(); ++j) {
+    if (bases[j] == 1 || exponents[j] == 0) continue;
+    const unsigned long size = mpz_class(abs(exponents[j].get_num())).get_ui();
+    const bool up = exponents[j] > 0;
+    mpz_pow_ui(power.get_mpz_t(), bases[j].get_num_mpz_t(), size);
+    (up ? numerator : denominator) *= power;
+    mpz_pow_ui(power.get_mpz_t(), bases[j].get_den_mpz_t(), size);
+    (up ? denominator : numerator) *= power;
+  }
+  return make_rational(numerator, denominator);
 }
 
 Rational power_of_two(long exponent) {

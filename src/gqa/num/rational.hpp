@@ -4,6 +4,9 @@
 #include <gmpxx.h>
 
 #include <boost/multiprecision/cpp_int.hpp>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -39,6 +42,21 @@ Rational rational_from_double(double value, std::string_view where = "number");
 /// "p" or "p/q", in lowest terms.
 std::string to_text(const Rational& value);
 std::string to_text(const BoostRational& value);
+
+/// How much is computed for powers of exact numbers: some digits can ask for any size.
+struct PowerRoom {
+  /// Of one product of powers, numerator and denominator together: a million factors of 2 fit.
+  static constexpr std::uint64_t product_bits = std::uint64_t{1} << 21;
+  /// Of all products together.
+  std::uint64_t bits = std::uint64_t{1} << 26;
+};
+
+/// The product of bases[j] ^ exponents[j], canonical; nullopt if an exponent is no integer or the
+/// result might need more than product_bits, or more than `room` has left, of which its size is
+/// taken. Nothing is computed then: sizes are bounded by bits of the base times exponent.
+/// Preconditions: as many exponents as bases; bases are positive.
+std::optional<Rational> product_of_powers(std::span<const Rational> bases,
+                                          std::span<const Rational> exponents, PowerRoom& room);
 
 /// 2^exponent, exactly.
 Rational power_of_two(long exponent);

@@ -43,7 +43,7 @@ std::string assertion_text(const AuditCase& entry);
 /// One object of "cases" in "gqaverify.audit/1".
 nlohmann::ordered_json case_json(const AuditCase& entry);
 
-/// "gqaverify.audit/1", as PRODUCT states it.
+/// "gqaverify.audit/1", as docs/json.md states it.
 nlohmann::ordered_json audit_json(const std::vector<AuditCase>& cases);
 
 }  // namespace gqa

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gqa/printable.hpp"
 #include "gqa/report/audit_report.hpp"
 #include "gqa/report/diagnosis_report.hpp"
 #include "gqa/report/verdict_words.hpp"
@@ -119,11 +120,11 @@ OutputAudit first_output(const AuditCase& entry) {
 
 std::string case_text(const AuditCase& entry) {
   if (!entry.result) {
-    return fmt::format("{:<10}{}\n    {} [{}]\n", name(entry.verdict), entry.path, entry.error,
-                       entry.error_code);
+    return fmt::format("{:<10}{}\n    {} [{}]\n", name(entry.verdict), printable_line(entry.path),
+                       entry.error, entry.error_code);
   }
   const AuditTally& tally = entry.result->tally;
-  std::string text = fmt::format("{:<10}{}\n", name(entry.verdict), entry.path);
+  std::string text = fmt::format("{:<10}{}\n", name(entry.verdict), printable_line(entry.path));
   text +=
       fmt::format("    {}; {}{}\n", sizes(entry),
                   describe(entry.contract, entry.dimensions.key_size), describe(entry.operands));

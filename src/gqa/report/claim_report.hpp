@@ -15,7 +15,7 @@ std::string claim_table(const std::vector<ClaimReport>& reports);
 /// Statement, scope, verdict and the whole argument of each.
 std::string claim_arguments(const std::vector<ClaimReport>& reports);
 
-/// "gqaverify.claims/1", as PRODUCT states it; "argument" and "certificates" beside.
+/// "gqaverify.claims/1", as docs/json.md states it; "argument" and "certificates" beside.
 nlohmann::ordered_json claim_json(const std::vector<ClaimReport>& reports);
 
 /// No claim is open, and there is one.

@@ -17,7 +17,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const std::string& indent
 /// "first": 1}}; ranges are inclusive.
 nlohmann::ordered_json region_json(const Region& region);
 
-/// The object "diagnosis" of "gqaverify.audit/1", as PRODUCT states it.
+/// The object "diagnosis" of "gqaverify.audit/1", as docs/json.md states it.
 nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis);
 
 }  // namespace gqa

@@ -17,7 +17,7 @@ struct EnumerationReport {
 /// Counts of cases and controls, every failure, and a last line with the verdict.
 std::string enumeration_text(const EnumerationReport& report);
 
-/// "gqaverify.enumerate/1", as PRODUCT states it; "failures" beside.
+/// "gqaverify.enumerate/1", as docs/json.md states it; "failures" beside.
 nlohmann::ordered_json enumeration_json(const EnumerationReport& report);
 
 }  // namespace gqa

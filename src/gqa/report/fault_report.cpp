@@ -92,9 +92,28 @@ std::string example_markdown(const FaultExample& example) {
                             row_text(example.right), row_text(example.wrong));
 }
 
+// A sentence on contents begins with the name of the tensor that it is about.
+std::string sentence_text(const FaultKind& kind) {
+  return (family(kind) == "content" ? "the tensor " : "") + std::string(kind.sentence);
+}
+
+bool is_measured(const FaultKind& kind) {
+  return find_fault(kind.slug) == nullptr;
+}
+
+// How a kind is found that is no edit to search for.
+std::string found_by(const FaultKind& kind) {
+  const std::string_view how = family(kind) == "gradient"
+                                   ? "found by comparing a recorded gradient with what this gives"
+                                   : "read off the data, where no known fault explains them";
+  if (kind.measurement.empty()) return std::string(how);
+  return fmt::format("{}; in parentheses: {}", how, kind.measurement);
+}
+
 std::string kind_markdown(const FaultKind& kind) {
-  std::string text = fmt::format("### `{}`\n\n{} (catalogue {}).\n\n- wrong formula: `{}`\n",
-                                 kind.slug, kind.sentence, kind.catalogue, kind.formula);
+  std::string text = fmt::format("### `{}`\n\n{}.\n\n- wrong formula: `{}`\n", kind.slug,
+                                 sentence_text(kind), kind.formula);
+  if (is_measured(kind)) return text + fmt::format("- {}\n\n", found_by(kind));
   if (!kind.parameters.empty()) text += fmt::format("- with: {}\n", parameters_text(kind));
   const auto example = smallest_example(kind);
   return text +
@@ -102,34 +121,39 @@ std::string kind_markdown(const FaultKind& kind) {
          "\n";
 }
 
+std::string kind_text(const FaultKind& kind) {
+  std::string text =
+      fmt::format("{}\n  {}\n  wrong formula: {}\n", kind.slug, sentence_text(kind), kind.formula);
+  if (is_measured(kind)) return text + fmt::format("  {}\n", found_by(kind));
+  if (!kind.parameters.empty()) text += fmt::format("  with: {}\n", parameters_text(kind));
+  const auto example = smallest_example(kind);
+  return text + (example ? example_text(*example) : "  no probe shows it by its output alone\n");
+}
+
 }  // namespace
 
 std::string fault_list(std::span<const FaultKind* const> kinds) {
   std::string text;
-  for (const FaultKind* kind : kinds) text += fmt::format("{:34} {}\n", kind->slug, kind->sentence);
+  for (const FaultKind* kind : kinds) {
+    text += fmt::format("{:34} {}\n", kind->slug, sentence_text(*kind));
+  }
   return text;
 }
 
 std::string fault_text(std::span<const FaultKind* const> kinds) {
   std::string text;
-  for (const FaultKind* kind : kinds) {
-    if (!text.empty()) text += "\n";
-    text += fmt::format("{} (catalogue {})\n  {}\n  wrong formula: {}\n", kind->slug,
-                        kind->catalogue, kind->sentence, kind->formula);
-    if (!kind->parameters.empty()) text += fmt::format("  with: {}\n", parameters_text(*kind));
-    const auto example = smallest_example(*kind);
-    text += example ? example_text(*example) : "  no probe shows it by its output alone\n";
-  }
+  for (const FaultKind* kind : kinds) text += (text.empty() ? "" : "\n") + kind_text(*kind);
   return text;
 }
 
 std::string fault_markdown(std::span<const FaultKind* const> kinds) {
   std::string text =
       "# Faults that gqaverify names\n\n"
-      "Made by `gqaverify faults --markdown FILE`; a test keeps it up to date. Each fault is a "
-      "named\n"
-      "edit of what an implementation does: its wrong formula, and the smallest of gqaverify's\n"
-      "probes on which the right and the wrong output differ. Numbers are rounded to six digits.\n";
+      "Made by `gqaverify faults --markdown FILE`; a test keeps it up to date. These are all names "
+      "that\na report can print. Most are edits of what an implementation does: the wrong formula, "
+      "and the\nsmallest of gqaverify's probes on which the right and the wrong output differ, "
+      "rounded "
+      "to six\ndigits. Others are read off the data, with what was found in parentheses.\n";
   std::string_view last;
   for (const FaultKind* kind : kinds) {
     if (family(*kind) != last) text += fmt::format("\n## {}\n\n", last = family(*kind));
@@ -143,14 +167,22 @@ nlohmann::ordered_json faults_json(std::span<const FaultKind* const> kinds) {
   nlohmann::ordered_json json{{"schema", "gqaverify.faults/1"}};
   json["faults"] = nlohmann::ordered_json::array();
   for (const FaultKind* kind : kinds) {
-    nlohmann::ordered_json fault{{"name", kind->slug},           {"family", family(*kind)},
-                                 {"sentence", kind->sentence},   {"wrong_formula", kind->formula},
-                                 {"catalogue", kind->catalogue}, {"parameters", kind->parameters}};
+    nlohmann::ordered_json fault{{"name", kind->slug},
+                                 {"family", family(*kind)},
+                                 {"sentence", sentence_text(*kind)},
+                                 {"wrong_formula", kind->formula},
+                                 {"measured", is_measured(*kind)},
+                                 {"parameters", kind->parameters}};
     const auto texts = [](const std::vector<double>& row) {
       std::vector<std::string> numbers;
       for (const double x : row) numbers.push_back(number(x));
       return numbers;
     };
+    if (!kind->measurement.empty()) fault["measurement"] = kind->measurement;
+    if (is_measured(*kind)) {
+      json["faults"].push_back(std::move(fault));
+      continue;
+    }
     if (const auto example = smallest_example(*kind)) {
       fault["example"] = {{"probe", example->probe.name},
                           {"index", {example->batch, example->head, example->row}},

@@ -1,4 +1,4 @@
-// The catalogue of faults, for people and as JSON.
+// The names that a report can print (named_kinds), for people and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace gqa {
 std::string fault_list(std::span<const FaultKind* const> kinds);
 
 /// All of each kind: sentence, wrong formula, parameters, and the smallest probe that shows it with
-/// the right and the wrong output.
+/// the right and the wrong output; of one that is read off the data, what is in parentheses.
 std::string fault_text(std::span<const FaultKind* const> kinds);
 
 /// The same as a page in Markdown, a section for each family.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "gqa/printable.hpp"
 #include "gqa/report/number_json.hpp"
 
 namespace gqa {
@@ -55,13 +56,15 @@ std::string check_text(const CrossCheck& check) {
 }
 
 std::string fixture_line(const FixtureReport& report) {
-  std::string text = fmt::format("{} {}: {}\n     {}\n", report.passed ? "ok  " : "FAIL",
-                                 report.name, report.statement, outputs_text(report));
+  const char* word = report.passed ? "ok  " : report.malformed ? "error" : "FAIL";
+  std::string text = fmt::format("{} {}: {}\n     {}\n", word, printable_line(report.name),
+                                 printable_line(report.statement), outputs_text(report));
   for (const std::string& also : report.also_checked) text += "     also: " + also + "\n";
   return text;
 }
 
 nlohmann::ordered_json check_json(const CrossCheck& check) {
+  if (check.beyond_range) return {{"format", name(check.format)}, {"beyond_range", true}};
   return {{"format", name(check.format)},
           {"elements", check.elements},
           {"max_error", number_json(check.max_error)},
@@ -75,7 +78,10 @@ nlohmann::ordered_json check_json(const CrossCheck& check) {
 FixtureSummary summarise(const std::vector<FixtureReport>& reports,
                          const std::optional<EnumerationCrossCheck>& cases) {
   FixtureSummary summary;
-  for (const FixtureReport& report : reports) ++(report.passed ? summary.passed : summary.failed);
+  for (const FixtureReport& report : reports) {
+    ++(report.passed ? summary.passed : summary.failed);
+    summary.malformed += report.malformed ? 1 : 0;
+  }
   summary.floats_hold = !cases || cases->holds();
   return summary;
 }
@@ -85,11 +91,14 @@ std::string fixture_text(const std::vector<FixtureReport>& reports,
   std::string text;
   for (const FixtureReport& report : reports) {
     if (verbose || !report.passed) text += fixture_line(report);
-    for (const std::string& failure : report.failures) text += "       " + failure + "\n";
+    for (const std::string& failure : report.failures)
+      text += "       " + printable_line(failure) + "\n";
   }
   const std::vector<CrossCheck> joined = joined_checks(reports);
   if (!joined.empty()) text += "fixtures through the real path, in floats:\n";
-  for (const CrossCheck& check : joined) text += check_text(check) + "\n";
+  for (const CrossCheck& check : joined) {
+    if (check.elements > 0) text += check_text(check) + "\n";
+  }
   if (cases) {
     text +=
         fmt::format("the {} enumeration cases through the real path, in floats:\n", cases->cases);
@@ -114,7 +123,7 @@ nlohmann::ordered_json fixture_json(const std::vector<FixtureReport>& reports,
     entry["name"] = report.name;
     entry["path"] = report.path;
     entry["statement"] = report.statement;
-    entry["verdict"] = report.passed ? "pass" : "fail";
+    entry["verdict"] = report.passed ? "pass" : report.malformed ? "error" : "fail";
     if (report.negative) entry["error"] = report.observed_error;
     if (report.exact) {
       entry["shape"] = report.exact->shape();

@@ -14,7 +14,8 @@ namespace gqa {
 struct FixtureSummary {
   std::int64_t passed = 0;
   std::int64_t failed = 0;
-  bool floats_hold = true;  ///< of the enumeration's cases, where they were checked
+  std::size_t malformed = 0;  ///< of the failed ones: files that could not be read
+  bool floats_hold = true;    ///< of the enumeration's cases, where they were checked
 
   /// Nothing failed, and there was something to check.
   bool holds() const { return passed > 0 && failed == 0 && floats_hold; }
@@ -28,7 +29,7 @@ FixtureSummary summarise(const std::vector<FixtureReport>& reports,
 std::string fixture_text(const std::vector<FixtureReport>& reports,
                          const std::optional<EnumerationCrossCheck>& cases, bool verbose);
 
-/// "gqaverify.verify/1", as PRODUCT states it.
+/// "gqaverify.verify/1", as docs/json.md states it.
 nlohmann::ordered_json fixture_json(const std::vector<FixtureReport>& reports,
                                     const std::optional<EnumerationCrossCheck>& cases);
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "gqa/printable.hpp"
+
 namespace gqa {
 namespace {
 
@@ -73,7 +75,7 @@ std::string rank_text(const std::vector<RecordedRanks>& recordings) {
   std::string text;
   std::int64_t groups = 0, full = 0;
   for (const RecordedRanks& recording : recordings) {
-    text += recording.path +
+    text += printable_line(recording.path) +
             "\n  batch  KV head  query heads   rank C    recorded  "
             "participation ratio  stable rank\n";
     for (const GroupRank& group : recording.groups) {

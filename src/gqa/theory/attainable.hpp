@@ -27,7 +27,7 @@ struct Attainability {
 ///
 /// Shapes: values [N, d] with N, d >= 1, point [d].
 /// Errors: InputError "attain.shape" at "values" or "point".
-/// Source: THEORY section 6; Rockafellar, Convex Analysis (1970), theorem 6.4.
+/// Source: docs/theory.md, "Attainability"; Rockafellar, Convex Analysis (1970), theorem 6.4.
 Attainability attainability(const RationalMatrix& values, const RationalVector& point);
 
 enum class Reach { reachable, unreachable, undecided };

@@ -48,6 +48,7 @@ rules::Rule rule_of(const std::string& kind, const std::string& where) {
 
 CertificateVerdict check_certificate(std::string_view text, const std::string& where) {
   const nlohmann::json document = parse_json_strictly(text, where);
+  require_moderate_exponents(document, where);
   CertificateFields fields(document, where);
   if (fields.text("schema") != certificate_schema) {
     throw InputError("certificate.unknown_schema", where + ": schema",

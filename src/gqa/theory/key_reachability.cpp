@@ -10,23 +10,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr unsigned long largest_exponent = 1'000'000;  // that a checker need evaluate
-
-// product(bases ^ exponents), or nullopt if an exponent is too large to evaluate.
+// product(bases ^ exponents), or nullopt if a checker would not evaluate it.
 std::optional<Rational> product_of_powers(const RationalVector& bases,
                                           const RationalVector& exponents) {
-  mpz_class numerator = 1, denominator = 1, power;
-  for (std::size_t j = 0; j < bases.size(); ++j) {
-    const mpz_class exponent = exponents[j].get_num();
-    if (abs(exponent) > largest_exponent) return std::nullopt;
-    const unsigned long size = mpz_class(abs(exponent)).get_ui();
-    const bool up = exponent > 0;
-    mpz_pow_ui(power.get_mpz_t(), bases[j].get_num_mpz_t(), size);
-    (up ? numerator : denominator) *= power;
-    mpz_pow_ui(power.get_mpz_t(), bases[j].get_den_mpz_t(), size);
-    (up ? denominator : numerator) *= power;
-  }
-  return make_rational(numerator, denominator);
+  PowerRoom room;
+  return gqa::product_of_powers(bases, exponents, room);
 }
 
 ordered_json key_certificate(const char* kind, const RationalMatrix& values,
@@ -167,7 +155,7 @@ KeyReachability key_reachability(const RationalMatrix& values, const RationalMat
     }
   }
   return {Reach::undecided, nullptr,
-          too_large ? "an equation between the weights has exponents beyond a million"
+          too_large ? "an equation between the weights is too large to evaluate"
                     : "many weightings reach the point; the one found does not fit the keys"};
 }
 

@@ -51,7 +51,7 @@ struct Spectrum {
   Ball stable_rank;
 };
 
-/// Source: participation ratio and stable rank as THEORY 5 (gg) defines them. The largest
+/// Source: participation ratio and stable rank as in docs/theory.md, "Ranks". The largest
 /// eigenvalue lies above the Rayleigh quotient of any vector, and below t if t I - A is
 /// positive definite, which a Cholesky factorisation in balls proves.
 Spectrum spectrum(const Tensor<Ball>& gram);

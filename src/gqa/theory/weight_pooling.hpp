@@ -44,7 +44,7 @@ nlohmann::ordered_json certificate_of(const std::optional<WeightPoolingLoss>& lo
 
 /// Ways in which checkpoints have been converted; only the first is mean pooling for the usual
 /// (contiguous) head map.
-/// Source: Ainslie et al., GQA (2023), section 2.1; fault T6 of the catalogue.
+/// Source: Ainslie et al., GQA (2023), section 2.1.
 enum class PoolingRule { contiguous_mean, strided_mean, contiguous_sum, first_of_group };
 
 std::string name(PoolingRule rule);

@@ -1,4 +1,5 @@
-// Scores as algebraic numbers, for questions that only exact arithmetic settles (THEORY 4).
+// Scores as algebraic numbers, for questions that only exact arithmetic settles (docs/theory.md,
+// "Rung 3: ties").
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Rung 3: where an output element is rational, exactly (THEORY 4).
+// Rung 3: where an output element is rational, exactly (docs/theory.md, "Rung 3: ties").
 #include <map>
 
 #include "gqa/audit/enclose/algebraic_score.hpp"

@@ -85,7 +85,8 @@ void RowAuditor::add(const AuditedElement& element, AuditTally& tally, NullRow& 
 }
 
 // No visible key: the declared policy says what the element must be, exactly. A declared
-// sink keeps the denominator positive, so the row is a true zero (CONTRACT, step 6).
+// sink keeps the denominator positive, so the row is a true zero (docs/contract.md, "Definition",
+// step 6).
 void RowAuditor::audit_empty_row(std::int64_t head, std::int64_t row,
                                  std::span<const std::int64_t> columns, AuditTally& tally,
                                  NullRow& nulls) const {

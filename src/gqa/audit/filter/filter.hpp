@@ -1,5 +1,6 @@
 // Rung 1 of the certified audit: the binary64 reference through BLAS, with a radius for
-// every element from an a-priori bound (THEORY 2.1; derived in filter_bound.hpp).
+// every element from an a-priori bound (docs/theory.md, "Rung 1: the filter"; derived in
+// filter_bound.hpp).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ std::int64_t filter_tile_count(const AttentionProblem& problem, const FilterOpti
 /// from several threads at once, in no order. Every row of every query head, or every row of
 /// the sample, is in exactly one tile.
 ///
-/// Result: for every row that is not open, radius() encloses the exact output of CONTRACT.
+/// Result: for every row that is not open, radius() encloses the exact output of docs/contract.md.
 /// Bit for bit the same for every number of threads if the BLAS is deterministic.
 /// Memory: some MiB per thread; it does not grow with T or S.
 /// Errors: std::runtime_error if the processor flushes subnormals or does not round to

@@ -1,9 +1,9 @@
 // The a-priori error bound of one row of the filter.
 //
-// THEORY 2.1, extended by softcap, bias, sinks and keys that come in blocks under a running
-// shift. u = 2^-53, gamma(n) = n u / (1 - n u): the error of n roundings on the way of one
-// term, relative to it (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
-// lemma 3.1 and section 3.1, for any order of summation, fused or not).
+// docs/theory.md, "Rung 1: the filter", extended by softcap, bias, sinks and keys that come in
+// blocks under a running shift. u = 2^-53, gamma(n) = n u / (1 - n u): the error of n roundings on
+// the way of one term, relative to it (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
+// ed., lemma 3.1 and section 3.1, for any order of summation, fused or not).
 //
 // Scores. The query is scaled first: q~_t = q_t scale (1 + d), |d| <= scale_error + u. With
 // Q >= |q~|_2 and K >= |k_j|_2 over the keys that the row may see, by Cauchy-Schwarz

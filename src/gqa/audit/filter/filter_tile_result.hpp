@@ -33,8 +33,9 @@ struct FilterOptions {
   std::optional<std::vector<std::int64_t>> tiles = {};
 };
 
-/// What the precision models need of one row (THEORY 3), in binary64 with a relative error
-/// of about 1e-9 unless said otherwise; not enclosures. The sink is not among the keys.
+/// What the precision models need of one row (docs/tolerance.md, "The two bounds"), in binary64
+/// with a relative error of about 1e-9 unless said otherwise; not enclosures. The sink is not among
+/// the keys.
 struct RowStatistics {
   double score_mean = 0;             ///< sum w_j s_j / sum w_j
   double score_variance = 0;         ///< sum w_j (s_j - mean)^2 / sum w_j

@@ -45,7 +45,8 @@ inline double underflow_allowance(double visible, double largest) {
 ///   sum
 ///          of roundings times sum w |v| >= max(|o|, a), and of others times |o|.
 /// What lies between the two is for the next rung. A factor of 10^-3 on both sides covers
-/// that the row's sums are themselves computed in binary64 and binary32 (THEORY 3).
+/// that the row's sums are themselves computed in binary64 and binary32 (docs/tolerance.md, "The
+/// two bounds").
 class LikelyInterval {
  public:
   /// Keeps references. `sink`: the logit of the row's head, if there is one.

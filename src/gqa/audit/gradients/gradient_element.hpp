@@ -30,7 +30,7 @@ std::optional<GradientElement> gradient_element(const GradientPart& part, const 
                                                 const std::array<std::int64_t, 4>& at,
                                                 double value);
 
-/// As decide() of verdict.hpp.
+/// As decide() of element_decision.hpp.
 ElementDecision decide(const GradientBounds::Element& bounds, const Interval& error,
                        bool accept_worst_case);
 

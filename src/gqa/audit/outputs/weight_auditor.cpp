@@ -92,8 +92,8 @@ Enclosed ScoreAuditor::enclose_weight(std::int64_t head, std::int64_t row,
 
 // A weight is rational exactly if all scores of the row, the sink's included, are equal:
 // w_j = c means exp(s_j) (1 - c) = c sum of the others', and exponentials of distinct
-// algebraic numbers are independent (THEORY 4). Then it is 1 / their number, given here.
-// Behind a softcap equal operands still give equal scores; others are left open.
+// algebraic numbers are independent (docs/theory.md, "Rung 3: ties"). Then it is 1 / their number,
+// given here. Behind a softcap equal operands still give equal scores; others are left open.
 std::optional<std::int64_t> ScoreAuditor::equal_scores(
     std::int64_t head, std::int64_t row, const std::vector<std::size_t>& visible) const {
   const bool capped = problem_.contract.softcap != 0;

@@ -40,13 +40,13 @@ Edit apply_alibi_missing(Behaviour& b, std::int64_t) {
 }
 
 constexpr std::array bias_kinds{
-    FaultKind{"bias.alibi_missing", "ALiBi is not applied", "s instead of s - slope |p - j|", "S19",
+    FaultKind{"bias.alibi_missing", "ALiBi is not applied", "s instead of s - slope |p - j|",
               apply_alibi_missing},
     FaultKind{"bias.alibi_exponent", "the ALiBi slopes' exponent is off by one head",
-              "2^(-8 h / n) instead of 2^(-8 (h + 1) / n)", "S17", apply_exponent},
+              "2^(-8 h / n) instead of 2^(-8 (h + 1) / n)", apply_exponent},
     FaultKind{"bias.alibi_power_of_two",
               "the ALiBi slopes of a head count that is no power of two are taken geometric",
-              "2^(-8 (h + 1) / n) for every n", "S17", apply_geometric},
+              "2^(-8 (h + 1) / n) for every n", apply_geometric},
 };
 
 }  // namespace

@@ -63,20 +63,20 @@ Edit apply_row_over_group(Behaviour& b, std::int64_t) {
 
 constexpr std::array causal_kinds{
     FaultKind{"causal.top_left", "the causal diagonal starts at the top left",
-              "j <= i instead of j <= i + offset", "C1", apply_top_left},
+              "j <= i instead of j <= i + offset", apply_top_left},
     FaultKind{"causal.bottom_right", "the causal diagonal ends at the bottom right",
-              "j <= i + (S - T) instead of the declared diagonal", "C2", apply_bottom_right},
+              "j <= i + (S - T) instead of the declared diagonal", apply_bottom_right},
     FaultKind{"causal.ignores_past", "query positions do not count the past keys",
-              "j <= i + offset - P", "C1", apply_ignores_past},
+              "j <= i + offset - P", apply_ignores_past},
     FaultKind{"causal.clamped", "with more queries than keys the diagonal moves to the top left",
-              "j <= i + max(0, offset)", "C5", apply_clamped},
+              "j <= i + max(0, offset)", apply_clamped},
     FaultKind{"causal.only_square", "the causal rule is dropped where T differs from S",
-              "causal only if T = S", "C6", apply_only_square},
-    FaultKind{"causal.missing", "the causal rule is not applied", "all j", "C7", apply_missing},
+              "causal only if T = S", apply_only_square},
+    FaultKind{"causal.missing", "the causal rule is not applied", "all j", apply_missing},
     FaultKind{"causal.undeclared", "the causal rule is applied though it was not asked for",
-              "j <= i + offset", "M12", apply_undeclared},
+              "j <= i + offset", apply_undeclared},
     FaultKind{"causal.row_over_group", "the row index is divided by the group size",
-              "j <= floor(i / G) + offset", "C9", apply_row_over_group},
+              "j <= floor(i / G) + offset", apply_row_over_group},
 };
 
 }  // namespace

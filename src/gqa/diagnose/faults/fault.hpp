@@ -20,17 +20,18 @@ enum class Edit {
   changed,
 };
 
-/// One kind of fault of the catalogue.
+/// One kind of fault.
 struct FaultKind {
-  std::string_view slug;       ///< "head_map.tiled"
-  std::string_view sentence;   ///< one sentence: "the KV heads are tiled instead of ..."
-  std::string_view formula;    ///< the wrong formula
-  std::string_view catalogue;  ///< its id there: "H1"
+  std::string_view slug;      ///< "head_map.tiled"
+  std::string_view sentence;  ///< one sentence: "the KV heads are tiled instead of ..."
+  std::string_view formula;   ///< the wrong formula
   /// Edits a behaviour. `parameter` is one of `parameters`.
   Edit (*apply)(Behaviour& behaviour, std::int64_t parameter);
   /// What the edit leaves open (a block size), or nothing.
   std::span<const std::int64_t> parameters = {};
   std::string_view parameter_name = {};  ///< "block of {} keys"
+  /// What a report adds in parentheses where the kind is read off the data; empty: nothing.
+  std::string_view measurement = {};
 };
 
 /// A kind with its parameter.
@@ -68,7 +69,6 @@ extern const FaultKind values_stale;              ///< some keys have the values
 extern const FaultKind rows_not_written;          ///< zero, NaN or one number
 extern const FaultKind rows_copied;               ///< what belongs to another place
 extern const FaultKind columns_copied;            ///< what belongs into other columns
-extern const FaultKind rows_multiplied;           ///< a multiple of what they should hold
 extern const FaultKind accumulator_not_rescaled;  ///< in an online softmax
 
 /// What a whole tensor may hold instead; no edit of a behaviour. Sentences begin with its name.
@@ -93,6 +93,15 @@ extern const FaultKind gradient_delta_missing;    ///< dS = P dP instead of P (d
 extern const FaultKind gradient_delta_other;      ///< with other row sums delta
 extern const FaultKind gradient_empty_row_nan;    ///< NaN in rows without a key
 
+/// Those of measured numbers, of contents, of modes and of gradients: every kind declared above.
+/// They are no edits to search for, but a report names them all the same.
+std::span<const FaultKind* const> measured_kinds();
+/// Every kind whose slug a report can print: fault_kinds() and measured_kinds(), a family in one
+/// stretch.
+std::span<const FaultKind* const> named_kinds();
+/// The kind of that slug among them, or nullptr.
+const FaultKind* find_named(std::string_view slug);
+
 /// The part of a slug before the dot.
 std::string_view family(const FaultKind& kind);
 
@@ -105,7 +114,7 @@ bool is_narrow_sum(const FaultKind& kind);
 /// All kinds, in the order in which edits compose: layouts before lengths before heads before
 /// visibility before scores before the softmax.
 std::span<const FaultKind* const> fault_kinds();
-/// The kind of that slug, or nullptr.
+/// The kind of that slug among them, or nullptr.
 const FaultKind* find_fault(std::string_view slug);
 /// Every kind with every parameter, in the same order.
 std::vector<Fault> all_faults();

@@ -152,25 +152,24 @@ Edit apply_sections_as_groups(Behaviour& b, std::int64_t) {
 
 constexpr std::array layout_kinds{
     FaultKind{"layout.bshd_as_bhsd", "BSHD tensors are walked as BHSD",
-              "attention over heads instead of positions", "Y1", apply_axes_swapped},
+              "attention over heads instead of positions", apply_axes_swapped},
     FaultKind{"layout.reshape_without_transpose",
               "folded heads are reshaped to [B, H, T, d] without the transpose",
-              "reshape(B, H, T, d) instead of reshape(B, T, H, d).transpose(1, 2)", "Y1",
-              apply_reshaped},
+              "reshape(B, H, T, d) instead of reshape(B, T, H, d).transpose(1, 2)", apply_reshaped},
     FaultKind{"layout.fused_groups_as_sections",
               "a fused QKV tensor stored per group is split as [q | k | v]",
-              "[q | k | v] instead of [q..q, k, v] per group", "Y4", apply_groups_as_sections},
+              "[q | k | v] instead of [q..q, k, v] per group", apply_groups_as_sections},
     FaultKind{"layout.fused_sections_as_groups",
               "a fused QKV tensor stored as [q | k | v] is split per group",
-              "[q..q, k, v] per group instead of [q | k | v]", "Y4", apply_sections_as_groups},
+              "[q..q, k, v] per group instead of [q | k | v]", apply_sections_as_groups},
     FaultKind{"layout.batch_stride_from_query", "the batch stride of K and V is that of Q",
-              "b Hq S d instead of b Hkv S d", "Y3", apply_batch_stride},
+              "b Hq S d instead of b Hkv S d", apply_batch_stride},
     FaultKind{"layout.value_strides_of_key", "V is walked with K's strides",
-              "v[j] at j times K's row stride", "Y7", apply_value_strides_of_key},
+              "v[j] at j times K's row stride", apply_value_strides_of_key},
     FaultKind{"layout.value_stride_key_size", "V's rows are walked with the key's width",
-              "v[j] at j dk instead of j dv", "Y2", apply_value_stride},
+              "v[j] at j dk instead of j dv", apply_value_stride},
     FaultKind{"layout.head_size_fixed", "columns past a fixed head size are never written",
-              "o_c = 0 for c >= the largest power of two below dv", "Y8", apply_head_size_fixed},
+              "o_c = 0 for c >= the largest power of two below dv", apply_head_size_fixed},
 };
 
 }  // namespace

@@ -51,18 +51,18 @@ Edit apply_history_zeros(Behaviour& b, std::int64_t) {
 }
 
 constexpr std::array length_kinds{
-    FaultKind{"length.past_dropped", "the past keys are ignored", "keys = the new ones alone", "P7",
+    FaultKind{"length.past_dropped", "the past keys are ignored", "keys = the new ones alone",
               apply_past_dropped},
     FaultKind{"length.history_zeros",
               "the keys and values before the newest T read as zeros: a cache that was never "
               "written, or was trimmed away",
-              "k_j = v_j = 0 for j < L - T", "P9", apply_history_zeros},
+              "k_j = v_j = 0 for j < L - T", apply_history_zeros},
     FaultKind{"length.capacity", "the cache's capacity is taken for its length",
-              "every slot up to the capacity is visible", "P1", apply_capacity},
+              "every slot up to the capacity is visible", apply_capacity},
     FaultKind{"length.one_short", "the cached length is one short: the newest key is dropped",
-              "L - 1 instead of L", "P2", apply_one_short},
+              "L - 1 instead of L", apply_one_short},
     FaultKind{"length.documents_mixed", "packed documents attend across their boundaries",
-              "cu_seqlens ignored", "P4", apply_documents_mixed},
+              "cu_seqlens ignored", apply_documents_mixed},
 };
 
 }  // namespace

@@ -32,13 +32,13 @@ constexpr std::array<std::int64_t, 9> shards{1, 2, 4, 8, 16, 32, 64, 128, 256};
 
 constexpr std::array merge_kinds{
     FaultKind{"merge.lse_base", "a base-2 log-sum-exp is merged as a natural one",
-              "weights exp(log2 of the sum) instead of the sum", "L1", apply_base, shards,
+              "weights exp(log2 of the sum) instead of the sum", apply_base, shards,
               "shards of {} keys"},
     FaultKind{"merge.unweighted", "partial outputs are averaged without their weights",
-              "mean over shards", "L2", apply_unweighted, shards, "shards of {} keys"},
+              "mean over shards", apply_unweighted, shards, "shards of {} keys"},
     FaultKind{"merge.group_partly_split",
               "every second head of a group is merged as if it were not split",
-              "odd heads of a group keep the first half of the keys", "L4", apply_partly_split},
+              "odd heads of a group keep the first half of the keys", apply_partly_split},
 };
 
 }  // namespace

@@ -44,18 +44,18 @@ Edit apply_on_weights(Behaviour& b, std::int64_t) {
 }
 
 constexpr std::array scale_kinds{
-    FaultKind{"scale.missing", "the scores are not scaled", "s = q.k", "S1", apply_scale_missing},
-    FaultKind{"scale.twice", "the scale is applied twice", "s = scale^2 q.k", "S2", apply_twice},
+    FaultKind{"scale.missing", "the scores are not scaled", "s = q.k", apply_scale_missing},
+    FaultKind{"scale.twice", "the scale is applied twice", "s = scale^2 q.k", apply_twice},
     FaultKind{"scale.model_width", "the scale is taken from the model's width",
-              "1 / sqrt(Hq dk) instead of 1 / sqrt(dk)", "S4", apply_model_width},
+              "1 / sqrt(Hq dk) instead of 1 / sqrt(dk)", apply_model_width},
     FaultKind{"scale.head_count", "the scale is taken from the number of heads",
-              "1 / sqrt(Hq) instead of 1 / sqrt(dk)", "S4", apply_head_count},
+              "1 / sqrt(Hq) instead of 1 / sqrt(dk)", apply_head_count},
     FaultKind{"scale.value_size", "the scale is taken from the value's width",
-              "1 / sqrt(dv) instead of 1 / sqrt(dk)", "S5", apply_value_size},
+              "1 / sqrt(dv) instead of 1 / sqrt(dk)", apply_value_size},
     FaultKind{"scale.argument_ignored", "the given scale is ignored",
-              "1 / sqrt(dk) instead of what was passed", "S7", apply_argument_ignored},
+              "1 / sqrt(dk) instead of what was passed", apply_argument_ignored},
     FaultKind{"scale.on_weights", "the weights are scaled instead of the scores",
-              "scale * softmax(q.k)", "S8", apply_on_weights},
+              "scale * softmax(q.k)", apply_on_weights},
 };
 
 }  // namespace

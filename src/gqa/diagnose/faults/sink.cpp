@@ -26,12 +26,11 @@ constexpr std::array<std::int64_t, 8> tiles{1, 2, 4, 8, 16, 32, 64, 128};
 
 constexpr std::array sink_kinds{
     FaultKind{"sink.dropped", "the sink is left out of the denominator",
-              "sum exp(s) instead of sum exp(s) + exp(z)", "K1", apply_dropped},
+              "sum exp(s) instead of sum exp(s) + exp(z)", apply_dropped},
     FaultKind{"sink.with_value", "the sink contributes a value, that of key 0",
-              "exp(z) v_0 in the numerator", "K3", apply_with_value},
+              "exp(z) v_0 in the numerator", apply_with_value},
     FaultKind{"sink.empty_tile", "a sink meets a first tile without a visible key",
-              "exp(z - (-1e5)) = inf, inf * 0 = NaN", "K6", apply_empty_tile, tiles,
-              "tile of {} keys"},
+              "exp(z - (-1e5)) = inf, inf * 0 = NaN", apply_empty_tile, tiles, "tile of {} keys"},
 };
 
 }  // namespace

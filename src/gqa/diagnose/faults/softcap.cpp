@@ -29,15 +29,15 @@ Edit apply_tanh_product(Behaviour& b, std::int64_t) {
 }
 
 constexpr std::array softcap_kinds{
-    FaultKind{"softcap.missing", "the softcap is not applied", "s instead of c tanh(s / c)", "S12",
+    FaultKind{"softcap.missing", "the softcap is not applied", "s instead of c tanh(s / c)",
               apply_softcap_missing},
     FaultKind{"softcap.after_mask", "the softcap is applied after mask and bias",
-              "c tanh((s + mask) / c): a masked key keeps the weight of the score -c", "S13",
+              "c tanh((s + mask) / c): a masked key keeps the weight of the score -c",
               apply_after_mask},
     FaultKind{"softcap.tanh_product", "the softcap multiplies by the argument, not by the cap",
-              "x tanh(x) instead of c tanh(x), x = s / c", "S18", apply_tanh_product},
+              "x tanh(x) instead of c tanh(x), x = s / c", apply_tanh_product},
     FaultKind{"softcap.overflow", "the softcap's tanh overflows",
-              "(e^x - e^-x) / (e^x + e^-x) = inf / inf for |x| > 88.7", "S16", apply_overflow},
+              "(e^x - e^-x) / (e^x + e^-x) = inf / inf for |x| > 88.7", apply_overflow},
 };
 
 }  // namespace

@@ -46,22 +46,22 @@ constexpr std::array<std::int64_t, 9> blocks{1, 2, 4, 8, 16, 32, 64, 128, 256};
 
 constexpr std::array softmax_kinds{
     FaultKind{"softmax.no_max_subtraction", "exp is taken without subtracting the row's maximum",
-              "exp(s) / sum exp(s): NaN once a score passes 88.7", "N1", apply_no_maximum},
+              "exp(s) / sum exp(s): NaN once a score passes 88.7", apply_no_maximum},
     FaultKind{"softmax.not_rescaled",
               "the online softmax does not rescale its sums when the maximum moves",
-              "earlier blocks keep their old maximum's scale", "N4", apply_not_rescaled, blocks,
+              "earlier blocks keep their old maximum's scale", apply_not_rescaled, blocks,
               "block of {} keys"},
     FaultKind{"softmax.rescale_inverted", "the online softmax rescales the wrong way",
-              "earlier sums times exp(m_new - m_old)", "N4", apply_softmax_inverted, blocks,
+              "earlier sums times exp(m_new - m_old)", apply_softmax_inverted, blocks,
               "block of {} keys"},
     FaultKind{"softmax.query_axis", "the softmax runs over the query rows",
-              "exp(s_ij) / sum over i of exp(s_ij)", "N5", apply_query_axis},
+              "exp(s_ij) / sum over i of exp(s_ij)", apply_query_axis},
     FaultKind{"softmax.bfloat16_sum", "the weighted values are summed in bfloat16, one by one",
-              "acc = bfloat16(acc + w v)", "N7", apply_bfloat16_sum},
+              "acc = bfloat16(acc + w v)", apply_bfloat16_sum},
     FaultKind{"softmax.binary16_sum", "the weighted values are summed in binary16, one by one",
-              "acc = binary16(acc + w v)", "N7", apply_binary16_sum},
+              "acc = binary16(acc + w v)", apply_binary16_sum},
     FaultKind{"softmax.dot_overflow", "q.k is summed in binary16 before it is scaled",
-              "a partial sum beyond 65504 is infinite", "N8", apply_dot_overflow},
+              "a partial sum beyond 65504 is infinite", apply_dot_overflow},
 };
 
 }  // namespace

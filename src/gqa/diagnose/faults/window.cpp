@@ -57,17 +57,17 @@ constexpr std::array<std::int64_t, 8> first_blocks{1, 2, 4, 8, 16, 32, 64, 128};
 
 constexpr std::array window_kinds{
     FaultKind{"window.one_wide", "the window is one key too wide",
-              "p - left - 1 <= j instead of p - left <= j", "W1", apply_one_wide},
+              "p - left - 1 <= j instead of p - left <= j", apply_one_wide},
     FaultKind{"window.one_narrow", "the window is one key too narrow",
-              "p - left + 1 <= j instead of p - left <= j", "W2", apply_one_narrow},
+              "p - left + 1 <= j instead of p - left <= j", apply_one_narrow},
     FaultKind{"window.ring_start",
               "decoding from a ring buffer starts one slot late: the oldest live key is lost",
-              "p - left + 1 <= j at T = 1", "W7", apply_ring_start},
+              "p - left + 1 <= j at T = 1", apply_ring_start},
     FaultKind{"window.ignored", "the window is not applied", "every key that causality allows",
-              "W3", apply_window_ignored},
+              apply_window_ignored},
     FaultKind{"window.first_block_unbounded",
               "the first keys are visible to every row, whatever causality and window say",
-              "j < block or (causal and window)", "W8", apply_first_block, first_blocks,
+              "j < block or (causal and window)", apply_first_block, first_blocks,
               "block of {} keys"},
 };
 

@@ -10,7 +10,7 @@
 
 namespace gqa {
 
-/// Sizes of a probe, in CONTRACT's words.
+/// Sizes of a probe, in the words of docs/contract.md.
 struct ProbeSizes {
   std::int64_t batch = 1;
   std::int64_t q_heads = 4;

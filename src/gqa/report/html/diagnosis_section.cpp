@@ -9,7 +9,7 @@ namespace {
 
 // What a name of a pair of `inseparable` says; it may be "contract" or several faults.
 std::string sentence_of(const std::string& slug) {
-  const FaultKind* kind = find_fault(slug);
+  const FaultKind* kind = find_named(slug);
   return kind != nullptr ? std::string(kind->sentence) : "";
 }
 

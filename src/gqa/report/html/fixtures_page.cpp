@@ -120,7 +120,9 @@ Markup floats(const std::vector<FixtureReport>& reports,
          text(figure(check.max_error)), text(figure(check.tolerance)),
          text(figure(check.max_ratio))});
   };
-  for (const CrossCheck& check : joined) add(check, "fixtures");
+  for (const CrossCheck& check : joined) {
+    if (check.elements > 0) add(check, "fixtures");
+  }
   if (cases) {
     for (const CrossCheck& check : cases->worst) add(check, "enumeration");
   }

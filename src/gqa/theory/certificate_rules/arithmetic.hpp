@@ -83,16 +83,17 @@ inline RationalMatrix mean(const RationalMatrices& all) {
   return sum;
 }
 
-/// base ^ exponent for an integer exponent of moderate size. Precondition: base > 0.
-inline Rational integer_power(const Rational& base, const Rational& exponent) {
-  require(exponent.get_den() == 1, "an exponent is not an integer");
-  require(abs(exponent.get_num()) <= 1'000'000, "an exponent is beyond a million");
-  const unsigned long size = mpz_class(abs(exponent.get_num())).get_ui();
-  mpz_class numerator, denominator;
-  mpz_pow_ui(numerator.get_mpz_t(), base.get_num_mpz_t(), size);
-  mpz_pow_ui(denominator.get_mpz_t(), base.get_den_mpz_t(), size);
-  return exponent < 0 ? make_rational(denominator, numerator)
-                      : make_rational(numerator, denominator);
+/// product(bases_j ^ exponents_j). Rejects exponents that are no integers, and what would need more
+/// room than there is. Precondition: bases > 0.
+inline Rational product_of_powers(const RationalVector& bases, const RationalVector& exponents,
+                                  PowerRoom& room) {
+  require(bases.size() == exponents.size(), "there are not as many exponents as bases");
+  for (const Rational& exponent : exponents) {
+    require(exponent.get_den() == 1, "an exponent is not an integer");
+  }
+  const std::optional<Rational> product = gqa::product_of_powers(bases, exponents, room);
+  require(product.has_value(), "a power is too large to be evaluated");
+  return *product;
 }
 
 /// "(3, 1/2)".

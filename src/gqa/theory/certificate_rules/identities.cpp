@@ -22,20 +22,60 @@ Sides mean_key_score_sum(CertificateFields& fields) {
   return {{left}, {right}};
 }
 
+// key_scale key, checked to be integers.
+RationalMatrix exponents_of(const RationalMatrix& keys, std::size_t bases,
+                            const Rational& key_scale) {
+  RationalMatrix exponents = keys;
+  for (RationalVector& row : exponents) {
+    require(row.size() == bases, "there are not as many bases as key coordinates");
+    for (Rational& exponent : row) {
+      exponent *= key_scale;
+      require(exponent.get_den() == 1, "an exponent is not an integer");
+    }
+  }
+  return exponents;
+}
+
+// Strengths product(bases ^ exponents) times one common factor, which softmax attention does not
+// see: with base c = p/q and exponents from l to u, that of exponent e is p^(e - l) q^(u - e), an
+// integer. So sums of many need no common denominator.
+RationalVector integer_strengths(const RationalVector& bases, const RationalMatrix& exponents) {
+  RationalVector factors;
+  for (const Rational& base : bases) {
+    factors.emplace_back(base.get_num());
+    factors.emplace_back(base.get_den());
+  }
+  RationalVector lowest = exponents[0], highest = exponents[0];
+  for (const RationalVector& row : exponents) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (row[c] < lowest[c]) lowest[c] = row[c];
+      if (row[c] > highest[c]) highest[c] = row[c];
+    }
+  }
+  PowerRoom room;
+  RationalVector strengths;
+  for (const RationalVector& row : exponents) {
+    RationalVector powers;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      powers.emplace_back(row[c] - lowest[c]);
+      powers.emplace_back(highest[c] - row[c]);
+    }
+    strengths.push_back(product_of_powers(factors, powers, room));
+  }
+  return strengths;
+}
+
 // Softmax attention with strengths product(bases ^ (key_scale key)).
 RationalVector attention(const RationalMatrix& keys, const RationalMatrix& values,
                          const RationalVector& bases, const Rational& key_scale) {
-  RationalVector strengths;
-  for (const RationalVector& key : keys) {
-    require(key.size() == bases.size(), "there are not as many bases as key coordinates");
-    Rational strength = 1;
-    for (std::size_t c = 0; c < key.size(); ++c) {
-      strength *= integer_power(bases[c], Rational(key_scale * key[c]));
-    }
-    strengths.push_back(strength);
-  }
+  const RationalVector strengths =
+      integer_strengths(bases, exponents_of(keys, bases.size(), key_scale));
   RationalVector output = combination(strengths, values);
   const Rational sum = total(strengths);
+  // Each quotient is brought to lowest terms, the dearest step.
+  constexpr std::size_t most_bits = 4 * PowerRoom::product_bits;
+  require(mpz_sizeinbase(sum.get_num_mpz_t(), 2) <= most_bits / output.size(),
+          "a power is too large to be evaluated");
   for (Rational& x : output) x /= sum;
   return output;
 }

@@ -17,13 +17,6 @@ RationalMatrix with_ones(RationalMatrix rows) {
   return rows;
 }
 
-Rational product_of_powers(const RationalVector& bases, const RationalVector& exponents) {
-  require(bases.size() == exponents.size(), "there are not as many exponents as weights");
-  Rational result = 1;
-  for (std::size_t j = 0; j < bases.size(); ++j) result *= integer_power(bases[j], exponents[j]);
-  return result;
-}
-
 // Multiplied by the common denominator: integers of the same ratios.
 RationalVector cleared(RationalVector values) {
   mpz_class denominator = 1;
@@ -67,10 +60,11 @@ std::string reachable_with_keys(CertificateFields& fields) {
   require(keys.size() == values.size(), "there are not as many keys as values");
   require_weights_reach(weights, values, point);
   RationalMatrix residual = product(with_ones(keys), fields.matrix("inverse"));
+  PowerRoom room;
   for (std::size_t j = 0; j < residual.size(); ++j) {
     require(residual[j].size() == weights.size(), "the inverse has a wrong number of columns");
     residual[j][j] -= 1;
-    require(product_of_powers(weights, cleared(residual[j])) == 1,
+    require(product_of_powers(weights, cleared(residual[j]), room) == 1,
             "the query does not give a weight");
   }
   return fmt::format("{} is reached by a query with these {} keys", to_text(point), keys.size());
@@ -87,8 +81,11 @@ std::string reachable_between_weights(CertificateFields& fields) {
   require(keys.size() == values.size(), "there are not as many keys as values");
   require_weights_reach(lower, values, point);
   require_weights_reach(upper, values, point);
-  require(product_of_powers(lower, relation) <= 1, "the lower weights are above the relation");
-  require(product_of_powers(upper, relation) >= 1, "the upper weights are below the relation");
+  PowerRoom room;
+  require(product_of_powers(lower, relation, room) <= 1,
+          "the lower weights are above the relation");
+  require(product_of_powers(upper, relation, room) >= 1,
+          "the upper weights are below the relation");
   const RationalMatrix projection = product(with_ones(keys), fields.matrix("inverse"));
   require(remainder.size() == keys.size(), "the remainder has a wrong length");
   for (std::size_t j = 0; j < projection.size(); ++j) {
@@ -117,7 +114,8 @@ std::string unreachable_with_keys(CertificateFields& fields) {
   const RationalVector relation = fields.vector("relation");
   require(is_zero(combination(relation, with_ones(keys))),
           "the relation does not hold for every query");
-  require(product_of_powers(weights, relation) != 1, "the weights obey the relation");
+  PowerRoom room;
+  require(product_of_powers(weights, relation, room) != 1, "the weights obey the relation");
   return fmt::format("{} is reached by no query with these {} keys", to_text(point), keys.size());
 }
 

@@ -1,4 +1,4 @@
-// Every claim of the ledger, each in a file of its own.
+// Every claim of the ledger, in files by topic.
 #pragma once
 
 #include "gqa/theory/claim.hpp"

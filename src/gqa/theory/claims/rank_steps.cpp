@@ -6,7 +6,7 @@
 namespace gqa::claim_instances {
 namespace {
 
-// The four kinds of patterns that the claims speak of.
+// The kinds of patterns that the claims speak of.
 RankConfiguration variant(RankConfiguration c, int kind) {
   c.causal = kind == 1;
   if (kind == 2) c.window = 3;
