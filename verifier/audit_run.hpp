@@ -22,6 +22,7 @@ struct AuditFlags {
   std::size_t threads = 0;
   bool no_filter = false;
   bool no_diagnosis = false;
+  double diagnosis_seconds = CaseOptions{}.diagnosis_seconds;
   std::int64_t sample = 0;  // 0: all rows
   std::uint64_t seed = 0;
   std::string journal;

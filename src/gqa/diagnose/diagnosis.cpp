@@ -7,6 +7,7 @@
 #include <set>
 
 #include "gqa/audit/decide/describe_violations.hpp"
+#include "gqa/diagnose/local/below_rounding.hpp"
 #include "gqa/diagnose/local/local_diagnosis.hpp"
 #include "gqa/diagnose/local/located.hpp"
 #include "gqa/diagnose/local/region_audit.hpp"
@@ -165,6 +166,7 @@ std::vector<Explanation> confirmed_everywhere(const DiagnosisCase& problem,
     if (!answer.holds) continue;
     one.rows = answer.rows;
     one.certified_rows = answer.certified_rows;
+    tell_moved_heads(problem.declared, one);
     confirmed.push_back(std::move(one));
   }
   return confirmed;
@@ -299,6 +301,7 @@ Diagnosis diagnose_pass(const DiagnosisCase& problem) {
   Diagnosis diagnosis;
   diagnosis.tolerance = problem.tolerance;
   diagnosis.hidden = hidden_faults(problem, problem.declared);
+  diagnosis.findings = findings_below_rounding(problem);
   for (const std::string& fault : diagnosis.hidden.certain) {
     diagnosis.inseparable.emplace_back("contract", fault);
   }

@@ -114,6 +114,9 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const std::string& indent
     tensor = explanation.tensor;
   }
   text += unexplained_lines(diagnosis, indent);
+  for (const std::string& finding : diagnosis.findings) {
+    text += fmt::format("{}finding: {}\n", indent, finding);
+  }
   return text + inseparable_lines(diagnosis, indent);
 }
 
@@ -176,6 +179,7 @@ nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
     json["not_shown"] = {
         {"rows", hidden.rows}, {"of", hidden.of}, {"faults", hidden.rows_compared}};
   }
+  if (!diagnosis.findings.empty()) json["findings"] = diagnosis.findings;
   json["measurements"] = diagnosis.measurements;
   json["candidates"] = diagnosis.candidates;
   return json;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "gqa/attention/packed.hpp"
 #include "gqa/audit/model_choice.hpp"
@@ -47,7 +48,7 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
 
 // Names what is wrong with all cases, the documents of one recording.
 void diagnose_cases(const ProblemTensors& tensors, const Contract& contract,
-                    std::vector<AuditCase>& cases) {
+                    double seconds, std::vector<AuditCase>& cases) {
   std::vector<OutputAudit> outputs;
   for (const AuditCase& entry : cases) {
     outputs.insert(outputs.end(), entry.outputs.begin(), entry.outputs.end());
@@ -55,7 +56,11 @@ void diagnose_cases(const ProblemTensors& tensors, const Contract& contract,
   auto worst = std::ranges::find(cases, Verdict::fail, &AuditCase::verdict);
   if (worst == cases.end()) worst = cases.begin();
   if (worst->verdict != Verdict::fail && worst->verdict != Verdict::pass) return;
-  worst->diagnosis = diagnose_recording(tensors, contract, outputs, worst->tolerance);
+  SearchOptions options;
+  options.deadline = std::chrono::steady_clock::now() +
+                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                         std::chrono::duration<double>(seconds));
+  worst->diagnosis = diagnose_recording(tensors, contract, outputs, worst->tolerance, options);
 }
 
 void draw_case(const ProblemTensors& tensors, const Contract& contract, AuditCase& entry) {
@@ -76,7 +81,9 @@ std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors
         tensors.cu_seqlens_q ? fmt::format("{}: document {}", path, document.index) : path;
     cases.push_back(audit_case(place, document.tensors, contract, options));
   }
-  if (options.diagnose) diagnose_cases(tensors, contract, cases);
+  if (options.diagnose) {
+    diagnose_cases(tensors, contract, options.diagnosis_seconds, cases);
+  }
   for (std::size_t i = 0; options.draw && i < cases.size(); ++i) {
     draw_case(documents[i].tensors, contract, cases[i]);
   }

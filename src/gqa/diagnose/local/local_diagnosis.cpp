@@ -13,6 +13,11 @@ std::vector<Explanation> local_explanations(const DiagnosisCase& problem, const 
   if (wrong.places().empty()) return {};
   const LocalEvidence evidence = local_evidence(problem, wrong);
   if (auto found = content_of_rows(evidence)) return {*found};
+  // Some heads that read another one's history are told as that, not as a rule of those heads.
+  const auto& heads = evidence.region.heads;
+  if (heads && heads->ranges.size() == 1) {
+    if (auto found = other_heads(evidence)) return {*found};
+  }
   std::vector<Explanation> rules = rules_of_region(evidence, deadline);
   if (!rules.empty()) return rules;
   constexpr std::array steps{&other_heads, &deviating_key_shares, &stale_values, &lost_rescale,

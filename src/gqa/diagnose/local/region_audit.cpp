@@ -280,15 +280,21 @@ Confirmation confirmed_in_region(const DiagnosisCase& problem, const Behaviour& 
     }
   }
   // An allowance takes some ten multiplications for each of the values.
-  constexpr std::int64_t per_value = 10;
+  constexpr std::int64_t per_value = 10, most_enclosed_keys = 20'000;
   const std::int64_t work = std::max<std::int64_t>(
       1, behaviour.keys() * (behaviour.key_size() + per_value * behaviour.value_size()));
   places = spread_out(places, extent(std::max<std::int64_t>(largest_work / work, 64)));
+  DiagnosisCase exact = problem;
+  exact.asked_columns = 0;
+  const bool encloses = std::ssize(places) * behaviour.keys() <= most_enclosed_keys;
   std::atomic<bool> holds = true;
   tbb::parallel_for(std::size_t{0}, places.size(), [&](std::size_t n) {
-    if (holds && !matches_roughly(problem, behaviour, places[n])) holds = false;
+    if (!holds) return;
+    const bool fits = matches_roughly(exact, behaviour, places[n]) &&
+                      (!encloses || matches(exact, behaviour, places[n]).certainly());
+    if (!fits) holds = false;
   });
-  return {holds, std::ssize(places), 0};
+  return {holds, std::ssize(places), encloses ? std::ssize(places) : 0};
 }
 
 }  // namespace gqa

@@ -23,8 +23,9 @@ struct Confirmation {
 std::optional<Confirmation> audited_region(const DiagnosisCase& problem, const Behaviour& behaviour,
                                            const Region& region);
 
-/// The same; where no contract says it, row by row in binary64, as many rows as have `largest_work`
-/// multiplications together, spread over the region.
+/// The same; where no contract says it, row by row in binary64 (and by enclosures where those rows
+/// have few keys), as many rows as have `largest_work` multiplications together, spread over the
+/// region.
 Confirmation confirmed_in_region(const DiagnosisCase& problem, const Behaviour& behaviour,
                                  const Region& region, std::int64_t largest_work = 400'000'000);
 

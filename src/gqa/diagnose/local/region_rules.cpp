@@ -166,6 +166,29 @@ std::optional<Explanation> other_heads(const LocalEvidence& evidence) {
   return std::nullopt;
 }
 
+void tell_moved_heads(const Behaviour& declared, Explanation& explanation) {
+  if (explanation.faults.size() != 1 || family(*explanation.faults.front().kind) != "head_map") {
+    return;
+  }
+  const Behaviour found = edited(declared, explanation.faults);
+  if (found.key_head.size() != declared.key_head.size()) return;
+  std::map<std::int64_t, std::int64_t> map;
+  std::vector<std::int64_t> heads;
+  for (std::size_t h = 0; h < declared.key_head.size(); ++h) {
+    if (found.key_head[h] == declared.key_head[h] && found.value_head[h] == declared.value_head[h])
+      continue;
+    if (found.key_head[h] != found.value_head[h]) return;
+    heads.push_back(static_cast<std::int64_t>(h));
+    map[heads.back()] = found.key_head[h];
+  }
+  const auto is_first = [&](const auto& entry) { return entry.second == map.begin()->second; };
+  if (map.empty() || !std::ranges::all_of(map, is_first)) return;
+  const auto range = covering_set(heads, declared.query_heads(), 1, false);
+  if (!range || std::ssize(range->indices(declared.query_heads())) != std::ssize(heads)) return;
+  explanation.region.heads = range;
+  explanation.faults.front().sentence = map_words(map, Reads::both);
+}
+
 std::optional<Explanation> lost_rescale(const LocalEvidence& evidence) {
   constexpr std::array<std::int64_t, 5> tiles{64, 128, 32, 16, 256};
   for (const std::int64_t tile : tiles) {

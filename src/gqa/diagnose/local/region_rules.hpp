@@ -18,6 +18,10 @@ std::vector<Explanation> rules_of_region(const LocalEvidence& evidence, Deadline
 /// Query heads that read another KV head than theirs, for keys, values or both.
 std::optional<Explanation> other_heads(const LocalEvidence& evidence);
 
+/// Of a whole output whose fault is a head map: if the query heads that it moves are one range and
+/// all read one KV head, the explanation is told of those: "query heads 4 to 7 read KV head 0".
+void tell_moved_heads(const Behaviour& declared, Explanation& explanation);
+
 /// An online softmax over tiles of 16 to 256 keys whose accumulator is not rescaled.
 std::optional<Explanation> lost_rescale(const LocalEvidence& evidence);
 

@@ -114,6 +114,9 @@ Markup diagnosis_section(const std::string& id, const Diagnosis& diagnosis) {
   if (diagnosis.status == DiagnosisStatus::rounding && !diagnosis.tensors.empty()) {
     content += paragraph(sentence(diagnosis.tensors.front().sentence));
   }
+  for (const std::string& finding : diagnosis.findings) {
+    content += paragraph(sentence("finding: " + finding));
+  }
   return content + inseparable_markup(id, diagnosis) +
          not_shown_markup(id + "-not-shown", diagnosis.hidden);
 }

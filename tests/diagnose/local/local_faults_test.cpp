@@ -1,0 +1,203 @@
+// Faults in one region: what is said of them, and where.
+#include <doctest/doctest.h>
+
+#include "diagnose/local/local_kernel.hpp"
+#include "gqa/report/diagnosis_report.hpp"
+
+using namespace gqa;
+using test::LocalKernel;
+using test::LocalRow;
+
+namespace {
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+// The first explanation of an audited case: names, region as JSON, sentence.
+struct Told {
+  std::string status, faults, region, sentence;
+};
+
+Told told(const AuditCase& entry) {
+  Told result;
+  REQUIRE(entry.diagnosis.has_value());
+  result.status = std::string(name(entry.diagnosis->status));
+  if (entry.diagnosis->explanations.empty()) return result;
+  const Explanation& first = entry.diagnosis->explanations.front();
+  result.faults = first.describe();
+  result.region = region_json(first.region).dump();
+  result.sentence = first.sentence();
+  return result;
+}
+
+// Checks verdict, name, region and sentence.
+void check(LocalKernel& kernel, const std::vector<float>& written, const Told& expected) {
+  const AuditCase entry = kernel.audited(written);
+  CHECK(entry.verdict == Verdict::fail);
+  const Told found = told(entry);
+  CHECK(found.status == expected.status);
+  CHECK(found.faults == expected.faults);
+  CHECK(found.region == expected.region);
+  CHECK(found.sentence == expected.sentence);
+}
+
+template <class Body>
+void for_each_kernel(const Body& body) {
+  for (const ElementType type : {ElementType::binary32, ElementType::bfloat16}) {
+    for (const std::uint64_t seed : {1U, 2U}) {
+      CAPTURE(name(type));
+      CAPTURE(seed);
+      LocalKernel kernel({}, type, seed);
+      body(kernel);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("local faults: the right kernel passes without a name and without a finding") {
+  for_each_kernel([](LocalKernel& kernel) {
+    const AuditCase entry = kernel.audited(kernel.output);
+    CHECK(entry.verdict == Verdict::pass);
+    CHECK(told(entry).status == "none");
+    CHECK(entry.diagnosis->explanations.empty());
+  });
+}
+
+TEST_CASE("local faults: a rule of the catalogue in one head or batch entry alone") {
+  for_each_kernel([](LocalKernel& kernel) {
+    check(kernel, kernel.every_row([](auto, auto h, auto, LocalRow& row) {
+      if (h == 1) row.visible = [](auto) { return true; };
+    }),
+          {"named", "causal.missing", R"({"heads":[[1,1]]})",
+           "causal.missing in query head 1 alone"});
+    check(
+        kernel, kernel.every_row([](auto b, auto, auto, LocalRow& row) {
+          if (b == 1) row.scale = 1;
+        }),
+        {"named", "scale.missing", R"({"batch":[[1,1]]})", "scale.missing in batch entry 1 alone"});
+  });
+}
+
+TEST_CASE("local faults: keys that are skipped or counted twice, by tile and one by one") {
+  for_each_kernel([](LocalKernel& kernel) {
+    const auto without = [](std::int64_t first, std::int64_t last, double share) {
+      return [=](std::int64_t j) { return first <= j && j <= last ? share : 1.0; };
+    };
+    check(kernel, kernel.every_row([&](auto, auto, auto i, LocalRow& row) {
+      if (i >= 96) row.share = without(32, 63, 0);
+    }),
+          {"measured", "keys.skipped (keys 32 to 63 (a tile of 32))",
+           R"({"rows":[[96,127]],"keys":[[32,63]]})",
+           "rows 96 to 127 do not read keys 32 to 63 (a tile of 32)"});
+    check(kernel, kernel.every_row([&](auto, auto, auto, LocalRow& row) {
+      row.share = without(64, 95, 2);
+    }),
+          {"measured", "keys.counted_twice (keys 64 to 95 (a tile of 32))", R"({"keys":[[64,95]]})",
+           "keys 64 to 95 (a tile of 32) are counted twice"});
+    check(kernel, kernel.every_row([&](auto, auto, auto, LocalRow& row) {
+      row.share = without(37, 37, 0);
+    }),
+          {"measured", "keys.skipped (key 37)", R"({"keys":[[37,37]]})", "key 37 is never read"});
+  });
+}
+
+TEST_CASE("local faults: rows and columns that hold zero, NaN, or what belongs elsewhere") {
+  for_each_kernel([](LocalKernel& kernel) {
+    const std::size_t size = kernel.s.size;
+    const auto each_row = [&](auto body) {
+      std::vector<float> o = kernel.output;
+      for (std::int64_t b = 0; b < kernel.s.batch; ++b) {
+        for (std::int64_t h = 0; h < kernel.s.q_heads; ++h) {
+          for (std::int64_t i = 0; i < kernel.s.queries; ++i) {
+            body(b, h, i, o.data() + kernel.place(b, h, i));
+          }
+        }
+      }
+      return o;
+    };
+    check(kernel, each_row([&](auto, auto, auto i, float* o) {
+            if (i >= 122) std::fill(o, o + size, 0.0F);
+          }),
+          {"measured", "rows.not_written (zero)", R"({"rows":[[122,127]]})",
+           "rows 122 to 127 are zero, in every head"});
+    check(kernel, each_row([&](auto b, auto h, auto i, float* o) {
+            if (b == 1 && h == 3 && i >= 16 && i < 32) std::fill(o, o + size, nan);
+          }),
+          {"measured", "rows.not_written (NaN)",
+           R"({"batch":[[1,1]],"heads":[[3,3]],"rows":[[16,31]]})",
+           "rows 16 to 31 of batch 1, head 3 are NaN"});
+    check(kernel, each_row([&](auto, auto, auto, float* o) { std::copy(o + 8, o + 12, o + 12); }),
+          {"measured", "columns.copied (columns 8 to 11)", R"({"columns":[[12,15]]})",
+           "columns 12 to 15 hold columns 8 to 11"});
+    check(kernel, each_row([&](auto b, auto h, auto i, float* o) {
+            if (i < 32 || i >= 64) return;
+            const float* from = kernel.output.data() + kernel.place(b, h, i - 32);
+            std::copy(from, from + size, o);
+          }),
+          {"measured", "rows.copied (rows 0 to 31)", R"({"rows":[[32,63]]})",
+           "rows 32 to 63 hold rows 0 to 31"});
+  });
+}
+
+TEST_CASE("local faults: heads that read another KV head, and tiles that take stale values") {
+  for_each_kernel([](LocalKernel& kernel) {
+    check(kernel, kernel.every_row([](auto, auto h, auto, LocalRow& row) {
+      if (h == 3) row.kv_head = 0;
+    }),
+          {"measured", "head_map.other (0,0,1,0)", R"({"heads":[[3,3]]})",
+           "query head 3 reads KV head 0"});
+    check(kernel, kernel.every_row([](auto, auto, auto, LocalRow& row) {
+      row.value_of = [](std::int64_t j) { return 64 <= j && j < 96 ? j - 32 : j; };
+    }),
+          {"measured", "values.stale (keys 64 to 95 take the values of keys 32 to 63)",
+           R"({"keys":[[64,95]]})", "keys 64 to 95 take the values of keys 32 to 63"});
+  });
+}
+
+TEST_CASE("local faults: an accumulator of one head that is not rescaled") {
+  for_each_kernel([](LocalKernel& kernel) {
+    check(kernel, kernel.every_row([](auto, auto h, auto, LocalRow& row) {
+      if (h == 2) row.lost_tile = 32;
+    }),
+          {"measured", "accumulator.not_rescaled (tiles of 32 keys)", R"({"heads":[[2,2]]})",
+           "query head 2: keys before the last growth of the maximum have another factor in the "
+           "numerator than in the denominator (the accumulator of tiles of 32 keys is not "
+           "rescaled)"});
+  });
+}
+
+TEST_CASE("local faults: a diagonal that is one key short in every second tile of rows") {
+  for_each_kernel([](LocalKernel& kernel) {
+    check(kernel, kernel.every_row([](auto, auto, auto i, LocalRow& row) {
+      if (i / 32 % 2 == 1) row.visible = [i](std::int64_t j) { return j < i; };
+    }),
+          {"measured", "causal.diagonal (keys up to p-1)",
+           R"({"rows":{"tile":32,"every":2,"first":1}})",
+           "one key too few at the diagonal in rows of odd tiles of 32"});
+  });
+}
+
+TEST_CASE("local faults: what no rule explains is located") {
+  for_each_kernel([](LocalKernel& kernel) {
+    std::vector<float> shifted = kernel.output;
+    for (std::int64_t c = 0; c < kernel.s.size; ++c) {
+      shifted[kernel.place(0, 2, 40) + static_cast<std::size_t>(c)] += 0.05F;
+    }
+    const Told row = told(kernel.audited(shifted));
+    CHECK(row.status == "located");
+    CHECK(row.faults.empty());
+    CHECK(row.region == R"({"batch":[[0,0]],"heads":[[2,2]],"rows":[[40,40]]})");
+    CHECK(row.sentence.starts_with(
+        "unexplained; one row (row 40 of batch 0, head 2), shifted by one constant (about 0.05"));
+    std::vector<float> halved = kernel.output;
+    test::Random random(7);
+    for (float& x : halved) {
+      if (random.one_in(400)) x *= 0.5F;
+    }
+    const Told scattered = told(kernel.audited(halved));
+    CHECK(scattered.status == "located");
+    CHECK(scattered.region == "{}");
+    CHECK(scattered.sentence.find("scattered single elements") != std::string::npos);
+    CHECK(scattered.sentence.ends_with("about half as large"));
+  });
+}
