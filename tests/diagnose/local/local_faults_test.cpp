@@ -201,3 +201,66 @@ TEST_CASE("local faults: what no rule explains is located") {
     CHECK(scattered.sentence.ends_with("about half as large"));
   });
 }
+
+// Faults that are in no list, in a random region: whatever is named is wrong.
+TEST_CASE("local faults: nothing in no list gets a name") {
+  std::int64_t located = 0, unexplained = 0;
+  for (const std::uint64_t seed : test::seeds(24)) {
+    CAPTURE(seed);
+    test::Random random(seed);
+    const ElementType type = random.pick({ElementType::binary32, ElementType::bfloat16});
+    LocalKernel kernel({.queries = 64, .keys = 64}, type, seed);
+    const std::int64_t b = random.integer(0, 1), head = random.integer(0, 3);
+    const std::int64_t first = random.integer(0, 40), last = first + random.integer(8, 23);
+    const std::int64_t kind = random.integer(0, 3);
+    CAPTURE(kind);
+    std::vector<float> o = kernel.output;
+    if (kind == 3) {
+      // Every row drops keys of its own.
+      o = kernel.every_row([&](auto batch, auto h, auto i, LocalRow& row) {
+        if (batch != b || h != head || i < first || i > last) return;
+        row.share = [i](std::int64_t j) { return (i * 5 + j * j * 7 + j) % 4 == 0 ? 0.0 : 1.0; };
+      });
+    }
+    for (std::int64_t i = first; kind < 3 && i <= last; ++i) {
+      float* row = o.data() + kernel.place(b, head, i);
+      const auto factor = static_cast<float>(random.uniform(0.2, 3));
+      for (std::int64_t c = 0; c < kernel.s.size; ++c) {
+        if (kind == 0) row[c] = static_cast<float>(random.normal());
+        if (kind == 1) row[c] *= factor;
+        if (kind == 2) row[c] += static_cast<float>(0.2 * random.normal());
+      }
+    }
+    const AuditCase entry = kernel.audited(o);
+    const Told found = told(entry);
+    CAPTURE(found.faults);
+    CAPTURE(found.sentence);
+    CHECK((found.status == "located" || found.status == "unexplained"));
+    (found.status == "located" ? located : unexplained) += 1;
+  }
+  MESSAGE("located ", located, ", unexplained ", unexplained);
+}
+
+TEST_CASE("local faults: a missing newest key below every single rounding is a finding") {
+  for (const std::uint64_t seed : test::seeds(3)) {
+    CAPTURE(seed);
+    // A chunk at the end of a long history: one key is a thousandth of the weights.
+    LocalKernel kernel({.batch = 1, .q_heads = 4, .kv_heads = 1, .queries = 16, .keys = 1024},
+                       ElementType::bfloat16, seed);
+    const auto finds = [&](const std::vector<float>& written) {
+      const AuditCase entry = kernel.audited(written);
+      REQUIRE(entry.diagnosis.has_value());
+      return std::pair(entry.verdict, entry.diagnosis->findings);
+    };
+    const auto [healthy, none] = finds(kernel.output);
+    CHECK(healthy == Verdict::pass);
+    CHECK(none.empty());
+    const auto [verdict, findings] = finds(kernel.every_row([&](auto, auto, auto i, LocalRow& row) {
+      const std::int64_t last = i + kernel.s.keys - kernel.s.queries;
+      row.visible = [last](std::int64_t j) { return j < last; };
+    }));
+    if (verdict != Verdict::pass) continue;  // its rounding shows it already
+    REQUIRE(findings.size() == 1);
+    CHECK(findings.front().starts_with("the errors look like a missing newest key: beta = "));
+  }
+}

@@ -4,25 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 
 #include "gqa/num/arithmetic.hpp"
 
 namespace gqa {
-namespace {
 
-struct Sums {
-  std::vector<double> products;  // of D and the left side, block by block
-  std::vector<double> squares;   // of D
-};
-
-// Sums of every level of aligned blocks, 1, 2, 4, ... keys.
-struct LevelSums {
-  std::vector<Sums> levels;
-  double left_squares = 0;
-};
-
-void add_row(const ShareRow& row, std::size_t keys, LevelSums& sums) {
+void BlockScores::add_row(const ShareRow& row, std::size_t keys, LevelSums& sums) {
   const std::size_t width = row.left.size();
   std::vector<double> blocks(keys * width, 0);
   for (std::size_t k = 0; k < row.keys.size(); ++k) {
@@ -56,7 +43,7 @@ void add_row(const ShareRow& row, std::size_t keys, LevelSums& sums) {
   for (const double x : row.left) sums.left_squares += square(x);
 }
 
-LevelSums empty_sums(std::size_t keys) {
+BlockScores::LevelSums BlockScores::empty_sums(std::size_t keys) {
   LevelSums sums;
   for (std::size_t count = keys; count > 0; count = (count + 1) / 2) {
     sums.levels.push_back({std::vector<double>(count, 0), std::vector<double>(count, 0)});
@@ -65,44 +52,40 @@ LevelSums empty_sums(std::size_t keys) {
   return sums;
 }
 
-LevelSums level_sums(const std::vector<ShareRow>& rows, std::size_t keys) {
-  LevelSums total = empty_sums(keys);
-  std::mutex mutex;
+BlockScores::BlockScores(const std::vector<ShareRow>& rows, std::int64_t keys)
+    : keys_(keys), sums_(empty_sums(extent(keys))) {
+  std::vector<LevelSums> of_rows(rows.size());
   tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t r) {
-    LevelSums own = empty_sums(keys);
-    add_row(rows[r], keys, own);
-    const std::lock_guard lock(mutex);
-    total.left_squares += own.left_squares;
-    for (std::size_t l = 0; l < total.levels.size(); ++l) {
-      for (std::size_t n = 0; n < total.levels[l].products.size(); ++n) {
-        total.levels[l].products[n] += own.levels[l].products[n];
-        total.levels[l].squares[n] += own.levels[l].squares[n];
+    of_rows[r] = empty_sums(extent(keys));
+    add_row(rows[r], extent(keys), of_rows[r]);
+  });
+  for (const LevelSums& own : of_rows) {
+    sums_.left_squares += own.left_squares;
+    for (std::size_t l = 0; l < sums_.levels.size(); ++l) {
+      for (std::size_t n = 0; n < sums_.levels[l].products.size(); ++n) {
+        sums_.levels[l].products[n] += own.levels[l].products[n];
+        sums_.levels[l].squares[n] += own.levels[l].squares[n];
       }
     }
-  });
-  return total;
+  }
 }
 
-std::vector<BlockScore> scores_of(const LevelSums& sums, std::int64_t keys, std::int64_t only) {
+std::vector<BlockScore> BlockScores::best(std::size_t count, std::int64_t size) const {
   std::vector<BlockScore> scores;
-  for (std::size_t l = 0; l < sums.levels.size(); ++l) {
-    const std::int64_t size = std::int64_t{1} << l;
-    if (only > 0 && size != only) continue;
-    const Sums& level = sums.levels[l];
+  for (std::size_t l = 0; l < sums_.levels.size(); ++l) {
+    const std::int64_t own = std::int64_t{1} << l;
+    if (size > 0 && own != size) continue;
+    const Sums& level = sums_.levels[l];
     for (std::size_t n = 0; n < level.products.size(); ++n) {
-      if (!(level.squares[n] > 0) || !(sums.left_squares > 0)) continue;
-      const std::int64_t first = static_cast<std::int64_t>(n) * size;
-      scores.push_back({{first, std::min(first + size, keys) - 1},
-                        square(level.products[n]) / level.squares[n] / sums.left_squares});
+      if (!(level.squares[n] > 0) || !(sums_.left_squares > 0)) continue;
+      const std::int64_t first = static_cast<std::int64_t>(n) * own;
+      scores.push_back({{first, std::min(first + own, keys_) - 1},
+                        square(level.products[n]) / level.squares[n] / sums_.left_squares});
     }
   }
   std::ranges::sort(scores, [](const BlockScore& a, const BlockScore& b) {
     return std::pair{-a.explained, a.keys.first} < std::pair{-b.explained, b.keys.first};
   });
-  return scores;
-}
-
-std::vector<BlockScore> first_apart(const std::vector<BlockScore>& scores, std::size_t count) {
   std::vector<BlockScore> chosen;
   for (const BlockScore& score : scores) {
     const bool is_apart = std::ranges::none_of(chosen, [&](const BlockScore& other) {
@@ -113,8 +96,6 @@ std::vector<BlockScore> first_apart(const std::vector<BlockScore>& scores, std::
   }
   return chosen;
 }
-
-}  // namespace
 
 std::vector<ShareRow> share_rows(const LocalEvidence& evidence, std::size_t count) {
   std::vector<ShareRow> rows;
@@ -148,16 +129,6 @@ void add_block(const ShareRow& row, std::int64_t first, std::int64_t last, doubl
       to[c] += row.weights[k] * (row.values[k][c] - row.recorded[c]);
     }
   }
-}
-
-std::vector<BlockScore> best_blocks(const std::vector<ShareRow>& rows, std::int64_t keys,
-                                    std::size_t count) {
-  return first_apart(scores_of(level_sums(rows, extent(keys)), keys, 0), count);
-}
-
-std::vector<BlockScore> best_blocks_of(const std::vector<ShareRow>& rows, std::int64_t keys,
-                                       std::int64_t size, std::size_t count) {
-  return first_apart(scores_of(level_sums(rows, extent(keys)), keys, size), count);
 }
 
 }  // namespace gqa

@@ -29,12 +29,29 @@ struct BlockScore {
   IndexRange keys;
   double explained = 0;  ///< of the sum of squares of the left sides, 0 to 1
 };
-/// Aligned blocks of 1, 2, 4, ... keys, the `count` best of them in falling order, none inside
-/// another.
-std::vector<BlockScore> best_blocks(const std::vector<ShareRow>& rows, std::int64_t keys,
-                                    std::size_t count);
-/// The same of blocks of one size.
-std::vector<BlockScore> best_blocks_of(const std::vector<ShareRow>& rows, std::int64_t keys,
-                                       std::int64_t size, std::size_t count);
+/// What aligned blocks of 1, 2, 4, ... keys explain, each alone.
+class BlockScores {
+ public:
+  BlockScores(const std::vector<ShareRow>& rows, std::int64_t keys);
+
+  /// The `count` best in falling order, none inside another; of one size, or of all (0).
+  std::vector<BlockScore> best(std::size_t count, std::int64_t size = 0) const;
+
+ private:
+  struct Sums {
+    std::vector<double> products;  // of D and the left side, block by block
+    std::vector<double> squares;   // of D
+  };
+  // Sums of every level of aligned blocks.
+  struct LevelSums {
+    std::vector<Sums> levels;
+    double left_squares = 0;
+  };
+  static LevelSums empty_sums(std::size_t keys);
+  static void add_row(const ShareRow& row, std::size_t keys, LevelSums& sums);
+
+  std::int64_t keys_;
+  LevelSums sums_;
+};
 
 }  // namespace gqa

@@ -78,9 +78,10 @@ Candidate best_candidate(const Behaviour& b, const std::vector<ShareRow>& rows) 
   constexpr std::array<std::int64_t, 5> sizes{128, 64, 32, 16, 1};
   constexpr std::size_t blocks = 4;
   std::vector<Candidate> candidates;
+  const BlockScores scores(rows, b.keys());
   for (const std::int64_t size : sizes) {
     if (size > b.keys()) continue;
-    for (const BlockScore& block : best_blocks_of(rows, b.keys(), size, blocks)) {
+    for (const BlockScore& block : scores.best(blocks, size)) {
       for (const Source& source : sources_of(b, block.keys, size)) {
         if (exists(b, source, block.keys)) candidates.push_back({block.keys, source});
       }
