@@ -54,6 +54,7 @@ std::optional<IndexSet> axis_of(const WrongRows& wrong, std::int64_t RowPlace::*
   return covering_set({touched.begin(), touched.end()}, extent, most_ranges, may_be_tiled);
 }
 
+constexpr AxisWords batch_entry_words{"batch entry", "batch entries"};
 constexpr AxisWords batch_words{"batch", "batches"};
 constexpr AxisWords head_words{"head", "heads"};
 constexpr AxisWords query_head_words{"query head", "query heads"};
@@ -147,7 +148,10 @@ std::string describe_place(const Region& region) {
   if (region.columns) inner.push_back(describe(column_words, *region.columns));
   if (region.rows) inner.push_back(describe(row_words, *region.rows));
   std::vector<std::string> outer;
-  if (region.batch) outer.push_back(describe(batch_words, *region.batch));
+  const bool is_alone = inner.empty() && !region.heads;
+  if (region.batch) {
+    outer.push_back(describe(is_alone ? batch_entry_words : batch_words, *region.batch));
+  }
   if (region.heads) {
     const bool follows = !inner.empty() || region.batch;
     outer.push_back(describe(follows ? head_words : query_head_words, *region.heads));

@@ -2,19 +2,21 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 namespace gqa {
 namespace {
 
-// Rows of one stratum are spread as the bits of their number are reversed: the first, the middle
-// one, the quarters, and so on.
-std::size_t reversed_bits(std::size_t n, std::size_t count) {
+// A permutation of [0, count) by reversed bits: the first, the middle one, the quarters, and so
+// on. n runs over [0, 2 count); what is not below count is no member.
+std::optional<std::size_t> nth_of_spread(std::size_t n, std::size_t count) {
   std::size_t bits = 0;
   while ((std::size_t{1} << bits) < count) ++bits;
+  if (n >> bits != 0) return std::nullopt;
   std::size_t reversed = 0;
   for (std::size_t b = 0; b < bits; ++b) reversed |= (n >> b & 1) << (bits - 1 - b);
-  return reversed;
+  return reversed < count ? std::optional(reversed) : std::nullopt;
 }
 
 }  // namespace
@@ -46,12 +48,12 @@ std::vector<RowPlace> WrongRows::spread(std::size_t count) const {
   const std::size_t strata_count = order.size();
   for (std::size_t round = 0; chosen.size() < count; ++round) {
     for (std::size_t n = 0; (n >> 1) < strata_count && chosen.size() < count; ++n) {
-      const std::size_t s = reversed_bits(n, strata_count);
-      if (s >= strata_count) continue;
-      const std::vector<RowPlace>& rows = *order[s];
+      const auto s = nth_of_spread(n, strata_count);
+      if (!s) continue;
+      const std::vector<RowPlace>& rows = *order[*s];
       // Late rows first: they see most keys.
-      const std::size_t r = reversed_bits(round, rows.size());
-      if (r < rows.size()) chosen.push_back(rows[rows.size() - 1 - r]);
+      const auto r = nth_of_spread(round, rows.size());
+      if (r) chosen.push_back(rows[rows.size() - 1 - *r]);
     }
   }
   return chosen;

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "gqa/diagnose/evaluate/row_keys.hpp"
-#include "gqa/diagnose/explain/explanation_search.hpp"
+#include "gqa/diagnose/explain/explanation.hpp"
 #include "gqa/num/arithmetic.hpp"
 
 namespace gqa {

@@ -121,8 +121,15 @@ std::optional<Explanation> confirmed_explanation(const LocalEvidence& evidence, 
   const Behaviour behaviour = edited(evidence.problem.declared, std::span(&fault, 1));
   if (!witnesses_match(evidence, behaviour, evidence.witnesses.size())) return std::nullopt;
   if (!says_something(evidence, behaviour)) return std::nullopt;
+  Region narrow = evidence.region;
+  narrow.columns.reset();
   Region region = widened(evidence, behaviour);
-  const Confirmation confirmation = confirmed_in_region(evidence.problem, behaviour, region);
+  Confirmation confirmation = confirmed_in_region(evidence.problem, behaviour, region);
+  if (!confirmation.holds && !(region == narrow)) {
+    // Some right row that was not asked contradicts the wider one.
+    region = narrow;
+    confirmation = confirmed_in_region(evidence.problem, behaviour, region);
+  }
   if (!confirmation.holds) return std::nullopt;
   region.keys = part.keys;
   region.columns = part.columns;

@@ -11,7 +11,7 @@
 #include "gqa/attention/encoded_tensor.hpp"
 #include "gqa/audit/audit.hpp"
 #include "gqa/diagnose/evaluate/row_keys.hpp"
-#include "gqa/diagnose/explain/explanation_search.hpp"
+#include "gqa/diagnose/explain/explanation.hpp"
 #include "gqa/num/arithmetic.hpp"
 
 namespace gqa {
