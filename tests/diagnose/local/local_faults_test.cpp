@@ -93,7 +93,7 @@ TEST_CASE("local faults: keys that are skipped or counted twice, by tile and one
       row.share = without(64, 95, 2);
     }),
           {"measured", "keys.counted_twice (keys 64 to 95 (a tile of 32))", R"({"keys":[[64,95]]})",
-           "keys 64 to 95 (a tile of 32) are counted twice"});
+           "keys 64 to 95 are counted twice"});
     check(kernel, kernel.every_row([&](auto, auto, auto, LocalRow& row) {
       row.share = without(37, 37, 0);
     }),

@@ -123,8 +123,9 @@ std::string share_sentence(const KeyShare& keys, const Region& region) {
     if (describe_place(region).empty()) return fmt::format("{} {} never read", what, is);
     return fmt::format("{} {}", verb_of(region, "does not read", "do not read"), what);
   }
-  if (keys.share == 2) return fmt::format("{} {} counted twice{}", what, is, in_place(region));
-  return fmt::format("{} {} {:.4g} times the weight that is theirs{}", what,
+  const std::string plain = what.substr(0, what.find(" ("));
+  if (keys.share == 2) return fmt::format("{} {} counted twice{}", plain, is, in_place(region));
+  return fmt::format("{} {} {:.4g} times the weight that is theirs{}", plain,
                      keys.first == keys.last ? "has" : "have", keys.share, in_place(region));
 }
 
@@ -161,8 +162,12 @@ std::optional<Explanation> deviating_key_shares(const LocalEvidence& evidence) {
   if (best.empty() || best.front().explained < worth_a_look) return std::nullopt;
   const IndexRange block = best.front().keys;
   const std::int64_t size = block.last - block.first + 1;
-  const auto shares = shares_around(
-      rows, {std::max<std::int64_t>(block.first - size, 0), std::min(block.last + size, keys - 1)});
+  // Of a range that is no aligned block the best one may be a small part.
+  std::optional<Shares> shares;
+  for (std::int64_t wide = size; !shares && wide <= 4 * size; wide *= 2) {
+    shares = shares_around(rows, {std::max<std::int64_t>(block.first - wide, 0),
+                                  std::min(block.last + wide, keys - 1)});
+  }
   if (!shares) return std::nullopt;
   auto found = common_share(*shares);
   constexpr double below_zero = -0.1;  // by the errors of the fit at most
