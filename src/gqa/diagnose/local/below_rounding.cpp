@@ -154,7 +154,7 @@ std::vector<std::string> findings_below_rounding(const DiagnosisCase& problem) {
     if (!fit || std::abs(fit->beta - 1) > near || fit->standard_error > near) continue;
     findings.push_back(
         fmt::format("the errors look like {}: beta = {:.3f} +- {:.3f}, where 0 is a "
-                    "healthy kernel; no single element is beyond its rounding",
+                    "healthy kernel; no single element is beyond what is allowed",
                     words[fault], fit->beta, fit->standard_error));
   }
   return findings;

@@ -158,9 +158,9 @@ std::optional<Explanation> deviating_key_shares(const LocalEvidence& evidence) {
   const std::vector<ShareRow> rows = share_rows(evidence, share_rows_asked);
   if (rows.empty()) return std::nullopt;
   const std::int64_t keys = evidence.problem.declared.keys();
-  const std::vector<BlockScore> best = BlockScores(rows, keys).best(1);
-  if (best.empty() || best.front().explained < worth_a_look) return std::nullopt;
-  const IndexRange block = best.front().keys;
+  const auto best = BlockScores(rows, keys).smallest_good();
+  if (!best || best->explained < worth_a_look) return std::nullopt;
+  const IndexRange block = best->keys;
   const std::int64_t size = block.last - block.first + 1;
   // Of a range that is no aligned block the best one may be a small part.
   std::optional<Shares> shares;

@@ -15,6 +15,13 @@
 namespace gqa {
 namespace {
 
+// May such a fault be confined to that region? Lengths belong to whole batch entries, layouts to
+// the whole problem: in some rows or heads they only imitate what happens there.
+bool may_be_confined(const FaultKind& kind, const Region& region) {
+  if (family(kind) == "layout") return !region.rows && !region.heads && !region.batch;
+  return family(kind) != "length" || (!region.rows && !region.heads);
+}
+
 // "causal.missing in query head 5 alone".
 SentenceOfRegion alone(const std::string& what) {
   return [what](const Region& region) {
@@ -128,7 +135,7 @@ std::vector<Explanation> rules_of_region(const LocalEvidence& evidence, Deadline
     if (fits[n] == 0 || is_told) continue;
     ++asked;
     auto one = confirmed_explanation(evidence, candidates[n], {}, alone(candidates[n].describe()));
-    if (one) found.push_back(std::move(*one));
+    if (one && may_be_confined(*candidates[n].kind, one->region)) found.push_back(std::move(*one));
   }
   return found;
 }

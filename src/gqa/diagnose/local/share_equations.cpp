@@ -97,6 +97,21 @@ std::vector<BlockScore> BlockScores::best(std::size_t count, std::int64_t size) 
   return chosen;
 }
 
+std::optional<BlockScore> BlockScores::smallest_good() const {
+  constexpr double nearly = 0.98;
+  std::optional<BlockScore> good;
+  double most = 0;
+  for (std::int64_t size = 1; size <= std::max<std::int64_t>(keys_ / 4, 1); size *= 2) {
+    for (const BlockScore& score : best(1, size)) most = std::max(most, score.explained);
+  }
+  for (std::int64_t size = 1; size <= std::max<std::int64_t>(keys_ / 4, 1) && !good; size *= 2) {
+    for (const BlockScore& score : best(1, size)) {
+      if (score.explained >= nearly * most) good = score;
+    }
+  }
+  return good;
+}
+
 std::vector<ShareRow> share_rows(const LocalEvidence& evidence, std::size_t count) {
   std::vector<ShareRow> rows;
   const Behaviour& b = evidence.problem.declared;

@@ -1,6 +1,7 @@
 // The equations that say how often some wrong rows have counted their keys.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "gqa/diagnose/local/local_evidence.hpp"
@@ -36,6 +37,9 @@ class BlockScores {
 
   /// The `count` best in falling order, none inside another; of one size, or of all (0).
   std::vector<BlockScore> best(std::size_t count, std::int64_t size = 0) const;
+  /// The smallest block that explains nearly as much as any of at most a quarter of the keys. (All
+  /// keys together explain everything: without them nothing is left to be normalised.)
+  std::optional<BlockScore> smallest_good() const;
 
  private:
   struct Sums {
