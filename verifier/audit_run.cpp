@@ -57,6 +57,9 @@ void audit_recording(Recording& recording, Audit& audit) {
   options.tolerance = flags.tolerance.tolerance();
   options.accept_worst_case = flags.tolerance.accept_worst_case();
   options.diagnose = !flags.no_diagnosis;
+  // Ranks compare their reports, and a clock stops each of them elsewhere.
+  constexpr double without_end = 1e6;
+  options.diagnosis_seconds = audit.cluster.size() > 1 ? without_end : flags.diagnosis_seconds;
   options.audit.map_errors = !flags.files.html.empty();
   options.draw = audit.is_drawn();
   options.witness = !flags.files.witness.empty() && audit.cluster.is_first();

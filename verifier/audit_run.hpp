@@ -26,6 +26,7 @@ struct AuditFlags {
   bool no_filter = false;
   bool no_self_check = false;
   bool no_diagnosis = false;
+  double diagnosis_seconds = CaseOptions{}.diagnosis_seconds;
   std::int64_t sample = 0;  // 0: all rows
   std::uint64_t seed = 0;
   std::string journal;

@@ -171,6 +171,11 @@ Command add_audit(CLI::App& program) {
                 "contradiction ends the audit with status 70");
   app->add_flag("--no-diagnosis", options->no_diagnosis,
                 "Verdicts alone: do not search for the fault that explains a failure");
+  app->add_option("--diagnosis-seconds", options->diagnosis_seconds,
+                  "End the search for an explanation after so many seconds with what it has")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   auto* sample = app->add_option("--sample", options->sample,
                                  "Audit a random choice of ROWS output rows of each problem");
   sample->type_name("ROWS")

@@ -12,6 +12,7 @@
 #include "gqa/audit/decide/element_decision.hpp"
 #include "gqa/audit/decide/error_map.hpp"
 #include "gqa/audit/decide/null_outputs.hpp"
+#include "gqa/audit/decide/violating_rows.hpp"
 
 namespace gqa {
 
@@ -76,6 +77,7 @@ struct AuditTally {
   std::vector<std::int64_t> head_violations;    ///< [B * Hq]
   std::vector<std::int64_t> row_violations;     ///< [T]
   std::vector<std::int64_t> column_violations;  ///< [dv]
+  ViolatingRows violating_rows;                 ///< every one
   ErrorMap error_map;                           ///< keeps something only where it was asked for
 
   AuditTally(std::int64_t batch, std::int64_t heads, std::int64_t rows, std::int64_t columns);

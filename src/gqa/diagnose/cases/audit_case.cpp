@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "gqa/attention/packed.hpp"
 #include "gqa/audit/model_choice.hpp"
@@ -49,7 +50,7 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
 }
 
 // Names what is wrong with all cases, the documents of one recording.
-void diagnose_cases(const ProblemTensors& tensors, const Contract& contract,
+void diagnose_cases(const ProblemTensors& tensors, const Contract& contract, double seconds,
                     std::vector<AuditCase>& cases) {
   std::vector<OutputAudit> outputs;
   for (const AuditCase& entry : cases) {
@@ -58,7 +59,11 @@ void diagnose_cases(const ProblemTensors& tensors, const Contract& contract,
   auto worst = std::ranges::find(cases, Verdict::fail, &AuditCase::verdict);
   if (worst == cases.end()) worst = cases.begin();
   if (worst->verdict != Verdict::fail && worst->verdict != Verdict::pass) return;
-  worst->diagnosis = diagnose_recording(tensors, contract, outputs, worst->tolerance);
+  SearchOptions options;
+  options.deadline = std::chrono::steady_clock::now() +
+                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                         std::chrono::duration<double>(seconds));
+  worst->diagnosis = diagnose_recording(tensors, contract, outputs, worst->tolerance, options);
 }
 
 bool output_fails(const AuditCase& entry) {
@@ -107,7 +112,7 @@ std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors
     }
   }
   if (options.diagnose) {
-    diagnose_cases(tensors, contract, cases);
+    diagnose_cases(tensors, contract, options.diagnosis_seconds, cases);
     identify_case(tensors, contract, options, cases);
   }
   for (std::size_t i = 0; options.draw && i < cases.size(); ++i) {

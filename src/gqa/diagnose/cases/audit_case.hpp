@@ -50,8 +50,9 @@ struct CaseOptions {
   std::optional<Tolerance> tolerance;  ///< nullopt: the models of the types, tight to loose
   bool accept_worst_case = false;      ///< of models that were not stated
   bool diagnose = true;
-  bool draw = false;     ///< also AuditCase::pictures
-  bool witness = false;  ///< also AuditCase::witness
+  double diagnosis_seconds = 20;  ///< the diagnosis ends with what it has by then
+  bool draw = false;              ///< also AuditCase::pictures
+  bool witness = false;           ///< also AuditCase::witness
   /// Called before each audit with the contract and the sizes of its case, to complete the
   /// options: identity, runner, progress.
   std::function<void(const AuditCase&, const ProblemTensors&, AuditOptions&)> prepare = {};

@@ -73,6 +73,7 @@ Behaviour behaviour_of(const ProblemTensors& tensors, const Contract& contract) 
     throw InputError("contract.missing_tensor", "output", "is needed and absent");
   }
   Behaviour behaviour;
+  behaviour.products = std::make_shared<OperandProducts>();
   read_views(tensors, problem.contract, behaviour);
   take_visibility(problem, tensors, behaviour);
   // Edits move the sides and add them to positions.

@@ -1,5 +1,6 @@
 #include "gqa/diagnose/evaluate/evaluated_row.hpp"
 
+#include <array>
 #include <limits>
 #include <numeric>
 
@@ -10,6 +11,16 @@ namespace gqa {
 namespace {
 
 using namespace evaluation;  // NOLINT: this file implements it
+
+// To nearest, ties to even, in a format far narrower than binary64: scaling by powers of two is
+// exact, and rint rounds so. Beyond the largest number: infinity.
+double rounded_to(const FloatFormat& format, double x) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  const int exponent = std::max(std::ilogb(x), format.minimum_exponent) - format.precision + 1;
+  const double rounded = std::ldexp(std::rint(std::ldexp(x, -exponent)), exponent);
+  const bool fits = std::abs(rounded) <= format.maximum();
+  return fits ? rounded : std::copysign(std::numeric_limits<double>::infinity(), x);
+}
 
 template <class T>
 class RowEvaluator {
@@ -118,6 +129,8 @@ class RowEvaluator {
         return unrescaled_weights(input, behaviour_.block, false);
       case SoftmaxForm::rescale_inverted:
         return unrescaled_weights(input, behaviour_.block, true);
+      case SoftmaxForm::accumulator_not_rescaled:
+        return unrescaled_numerators(input, behaviour_.block);
       case SoftmaxForm::over_queries:
         return weights_over_queries(input);
       case SoftmaxForm::base_mixed_merge:
@@ -181,6 +194,10 @@ class RowEvaluator {
   }
 
   void add_plainly(const Weights<T>& weights) {
+    if constexpr (std::is_same_v<T, double>) {
+      add_quickly(weights.of_keys);
+      return;
+    }
     for (std::size_t k = 0; k < keys_.visible.size(); ++k) {
       if (keys_.reads_zero(k)) continue;
       const OperandRow row =
@@ -188,6 +205,39 @@ class RowEvaluator {
       for (std::size_t c = 0; c < result_.output.size(); ++c) {
         result_.output[c] += T(weights.of_keys[k] * T(row[static_cast<std::int64_t>(c)]));
       }
+    }
+  }
+
+  // The values of four keys at a time: half as many loads and stores of the sums.
+  void add_quickly(const std::vector<double>& weights) {
+    constexpr std::size_t together = 4;
+    const std::size_t columns = result_.output.size();
+    std::array<const double*, together> rows{};
+    std::array<double, together> factors{};
+    std::size_t filled = 0;
+    double* sums = nullptr;
+    if constexpr (std::is_same_v<T, double>) sums = result_.output.data();
+    for (std::size_t k = 0; k < keys_.visible.size(); ++k) {
+      if (keys_.reads_zero(k)) continue;
+      const OperandRow row =
+          behaviour_.value_row(batch_, value_head_, static_cast<std::int64_t>(keys_.visible[k]));
+      if (row.direct() == nullptr) {
+        for (std::size_t c = 0; c < columns; ++c) {
+          sums[c] += weights[k] * row[static_cast<std::int64_t>(c)];
+        }
+        continue;
+      }
+      rows[filled] = row.direct();
+      factors[filled++] = weights[k];
+      if (filled < together) continue;
+      filled = 0;
+      for (std::size_t c = 0; c < columns; ++c) {
+        sums[c] += (factors[0] * rows[0][c] + factors[1] * rows[1][c]) +
+                   (factors[2] * rows[2][c] + factors[3] * rows[3][c]);
+      }
+    }
+    for (std::size_t n = 0; n < filled; ++n) {
+      for (std::size_t c = 0; c < columns; ++c) sums[c] += factors[n] * rows[n][c];
     }
   }
 
@@ -201,7 +251,7 @@ class RowEvaluator {
       const double term =
           middle(weights.of_keys[k]) * value(static_cast<std::int64_t>(keys_.visible[k]), c);
       if (!std::isfinite(sum + term)) return T(0);
-      sum = decode(format, round_to_nearest_even(format, Rational(sum + term)));
+      sum = rounded_to(format, sum + term);
       largest = std::max(largest, std::abs(sum));
     }
     result_.slack.resize(result_.output.size());

@@ -70,6 +70,13 @@ bool half_allows(const Behaviour& behaviour, const Extent& extent, std::int64_t 
   return behaviour.first_half_only[static_cast<std::size_t>(head)] == 0 || j < (keys + 1) / 2;
 }
 
+// Is the key read at all, so often as may be?
+bool is_read(const Behaviour& behaviour, std::int64_t key) {
+  return std::ranges::none_of(behaviour.key_shares, [key](const KeyShare& keys) {
+    return keys.share == 0 && keys.first <= key && key <= keys.last;
+  });
+}
+
 }  // namespace
 
 bool mask_allows(const Behaviour& behaviour, std::int64_t batch, std::int64_t head,
@@ -104,8 +111,8 @@ RowKeys keys_of_row(const Behaviour& behaviour, std::int64_t batch, std::int64_t
   const KeyRange range = range_of(behaviour, extent, keys.position);
   for (std::int64_t key = keys.begin; key < keys.end; ++key) {
     const std::int64_t j = key - extent.begin;
-    const bool in_range =
-        (j < behaviour.first_block || range.contains(j)) && half_allows(behaviour, extent, head, j);
+    const bool in_range = (j < behaviour.first_block || range.contains(j)) &&
+                          half_allows(behaviour, extent, head, j) && is_read(behaviour, key);
     const bool in_mask = behaviour.mask_use == MaskUse::added_as_bias ||
                          mask_allows(behaviour, batch, head, row, key);
     const bool filled = behaviour.softcap_after_mask
