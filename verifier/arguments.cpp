@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "decimal_integer.hpp"
 #include "gqa/attention/added_operands.hpp"
 #include "gqa/attention/attention_problem.hpp"
 #include "gqa/attention/dialect.hpp"
@@ -54,7 +55,7 @@ void ContractFlags::add_to(CLI::App& command) {
   const auto add = [&command](const std::string& flag, auto& value, const std::string& help) {
     return command.add_option(flag, value, help)->group(contract_group);
   };
-  add("--contract", contract_, "A JSON file with contract fields, or the JSON object itself")
+  add("--contract", contract_.stated, "A JSON file with contract fields, or the JSON object itself")
       ->type_name("FILE");
   add("--layout", layout_,
       "Where the axes are: BHSD, BSHD, SBHD, BSH, THD, HSD; of one tensor: output=BSHD")
@@ -63,8 +64,12 @@ void ContractFlags::add_to(CLI::App& command) {
         Contract contract;
         state_layouts(contract, word, "--layout");
       }));
-  add("--q-heads", q_heads_, "Query heads of a folded layout")->type_name("N");
-  add("--kv-heads", kv_heads_, "KV heads of a folded layout")->type_name("N");
+  add("--q-heads", q_heads_, "Query heads of a folded layout")
+      ->type_name("N")
+      ->check(decimal_integer(true));
+  add("--kv-heads", kv_heads_, "KV heads of a folded layout")
+      ->type_name("N")
+      ->check(decimal_integer(true));
   add("--head-map", head_map_,
       "contiguous, interleaved, or the KV head of every query head: 0,0,1,1")
       ->type_name("MAP");
@@ -96,16 +101,23 @@ void ContractFlags::add_to(CLI::App& command) {
     std::ranges::replace(flag, '_', '-');
     add(flag, window_words_[std::string(word)], "The window in the word of such a dialect")
         ->type_name("W")
+        ->check(decimal_integer(true))
         ->excludes(window);
   }
 }
 
-void ContractFlags::apply(Contract& contract) const {
-  if (contract_.starts_with("{")) {
-    read_contract(parse_json_strictly(contract_, "--contract"), contract, "--contract");
-  } else if (!contract_.empty()) {
-    read_contract(parse_json_strictly(read_text_file(contract_), contract_), contract, contract_);
+void StatedContract::apply(Contract& contract) const {
+  if (stated.empty()) return;
+  const bool is_object = stated.starts_with("{");
+  const std::string where = is_object ? "--contract" : stated;
+  if (!object_) {
+    object_ = parse_json_strictly(is_object ? stated : read_text_file(stated), where);
   }
+  read_contract(*object_, contract, where);
+}
+
+void ContractFlags::apply(Contract& contract) const {
+  contract_.apply(contract);
   if (layout_) state_layouts(contract, *layout_, "--layout");
   if (q_heads_) contract.q_num_heads = *q_heads_;
   if (kv_heads_) contract.kv_num_heads = *kv_heads_;

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,17 @@
 #include "gqa/io/tensor_slots.hpp"
 
 namespace gqa::program {
+
+/// --contract: a file, or the JSON object itself. Read once, since a pipe cannot be read again.
+struct StatedContract {
+  std::string stated;
+
+  /// Overwrites the fields that it states. Errors: those of read_contract and of reading the file.
+  void apply(Contract& contract) const;
+
+ private:
+  mutable std::optional<nlohmann::json> object_;
+};
 
 /// The contract flags of docs/contract.md, "Stating it"; what is not given is left as the file says
 /// it.
@@ -25,7 +37,7 @@ class ContractFlags {
   void apply(Contract& contract) const;
 
  private:
-  std::string contract_;
+  StatedContract contract_;
   std::optional<std::string> layout_;
   std::optional<std::int64_t> q_heads_;
   std::optional<std::int64_t> kv_heads_;

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "gqa/audit/filter/self_check.hpp"
 #include "gqa/audit/work/problem_digest.hpp"
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/recordings.hpp"
@@ -50,13 +51,18 @@ void audit_recording(Recording& recording, Audit& audit) {
   std::optional<Progress> progress;
   CaseOptions options;
   options.audit.use_filter = !flags.no_filter;
+  options.audit.self_check = !flags.no_self_check;
   options.audit.runner = &runner;
   if (flags.sample > 0) options.audit.sample = {flags.sample, flags.seed};
   options.tolerance = flags.tolerance.tolerance();
   options.accept_worst_case = flags.tolerance.accept_worst_case();
   options.diagnose = !flags.no_diagnosis;
+  // Ranks compare their reports, and a clock stops each of them elsewhere.
+  constexpr double without_end = 1e6;
+  options.diagnosis_seconds = audit.cluster.size() > 1 ? without_end : flags.diagnosis_seconds;
   options.audit.map_errors = !flags.files.html.empty();
   options.draw = audit.is_drawn();
+  options.witness = !flags.files.witness.empty() && audit.cluster.is_first();
   options.prepare = [&](const AuditCase& entry, const ProblemTensors& tensors,
                         AuditOptions& prepared) {
     if (audit.is_compared()) prepared.identity = identity_of(entry, tensors);
@@ -64,15 +70,21 @@ void audit_recording(Recording& recording, Audit& audit) {
     progress.emplace(entry.path, audit.cluster.is_first() ? rows : 0);
     prepared.progress = [&progress](std::int64_t done) { progress->update(done); };
   };
-  for (AuditCase& entry :
-       audit_cases(recording.path, recording.tensors, recording.contract, options)) {
-    audit.cases.push_back(std::move(entry));
+  try {
+    for (AuditCase& entry :
+         audit_cases(recording.path, recording.tensors, recording.contract, options)) {
+      audit.cases.push_back(std::move(entry));
+    }
+  } catch (const SelfCheckError& error) {
+    // Not a case among others: what was decided before it cannot be trusted either.
+    throw SelfCheckError(fmt::format("{}: {}", recording.path, error.what()));
   }
 }
 
-void audit_path(const std::string& path, Audit& audit) {
-  const auto guarded = [&audit](const std::string& place, const auto& work) {
-    with_errors_of(place, work, [&](const InputError& error) {
+void for_each_recording(const std::string& path, Audit& audit,
+                        const std::function<void(Recording&)>& work) {
+  const auto guarded = [&audit](const std::string& place, const auto& part) {
+    with_errors_of(place, part, [&](const InputError& error) {
       if (ends_all(error)) throw InputError(error);
       audit.cases.push_back(failed_case(place, error));
       audit.cluster.agree(fmt::format("the refusal of {} ({})", place, error.what()), "");
@@ -82,7 +94,7 @@ void audit_path(const std::string& path, Audit& audit) {
     for (const std::filesystem::path& found : find_recordings(path)) {
       guarded(found.string(), [&] {
         for (Recording& recording : read_recordings(found, audit.flags.tensors.choice())) {
-          guarded(recording.path, [&] { audit_recording(recording, audit); });
+          guarded(recording.path, [&] { work(recording); });
         }
       });
     }

@@ -40,6 +40,10 @@ class Explanation:
 
     tensor: the output that it speaks of.
     sentence: what a kernel author reads.
+    region: where it holds, for the axes that are restricted: inclusive ranges of "batch", "heads",
+        "rows", "keys" and "columns", or {"tile": 64, "every": 2, "first": 1}.
+
+    Without a fault: where the output is wrong, which is all that is known.
     """
 
     faults: list[str]
@@ -47,6 +51,7 @@ class Explanation:
     formulas: list[str]
     tensor: str = "output"
     sentence: str = ""
+    region: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ def _diagnosis(entry: dict[str, Any] | None) -> Diagnosis | None:
         return None
     explanations = [
         Explanation(
-            e["faults"], e["descriptions"], e["formulas"], e["tensor"], e["sentence"]
+            e["faults"], e["descriptions"], e["formulas"], e["tensor"], e["sentence"], e["region"]
         )
         for e in entry["explanations"]
     ]

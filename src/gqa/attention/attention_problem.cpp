@@ -14,11 +14,6 @@
 namespace gqa {
 namespace {
 
-void require_present(const std::shared_ptr<const TypedTensor>& tensor, const char* name) {
-  if (tensor) return;
-  throw InputError("contract.missing_tensor", name, "is needed and absent");
-}
-
 std::int64_t heads_or_zero(const std::optional<std::int64_t>& heads) {
   return heads.value_or(0);
 }
@@ -187,6 +182,11 @@ AttentionProblem checked_problem_of(const ProblemTensors& tensors, const Contrac
 
 }  // namespace
 
+void require_present(const std::shared_ptr<const TypedTensor>& tensor, const char* name) {
+  if (tensor) return;
+  throw InputError("contract.missing_tensor", name, "is needed and absent");
+}
+
 AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& declared) {
   try {
     return checked_problem_of(tensors, declared);
@@ -200,11 +200,39 @@ Ball AttentionProblem::scale_ball() const {
   return Ball(1) / sqrt(Ball(static_cast<int>(dimensions.key_size)));
 }
 
-std::optional<double> AttentionProblem::sink_of(std::int64_t head) const {
-  if (!sink) return std::nullopt;
-  const double logit = (*sink)[static_cast<std::size_t>(head)];
+std::optional<double> sink_logit(const std::optional<std::vector<double>>& sinks,
+                                 std::int64_t head) {
+  if (!sinks) return std::nullopt;
+  const double logit = (*sinks)[static_cast<std::size_t>(head)];
   if (logit == -std::numeric_limits<double>::infinity()) return std::nullopt;
   return logit;
+}
+
+BiasTerms AttentionProblem::bias_of(std::int64_t batch, std::int64_t head, std::int64_t row,
+                                    std::int64_t key) const {
+  BiasTerms terms;
+  if (bias) {
+    // The mask that came with the bias hides what lies beyond its end.
+    const auto index = broadcast_index(bias->shape(), batch, head, row, key);
+    if (index) terms.mask = bias->data()[*index];
+  }
+  if (alibi_slopes) {
+    terms.slope = (*alibi_slopes)[static_cast<std::size_t>(batch * dimensions.q_heads + head)];
+    terms.distance = std::abs(visibility.position(batch, row) - key);
+  }
+  return terms;
+}
+
+bool BiasTerms::is_finite() const {
+  return std::isfinite(mask) && std::isfinite(slope);
+}
+
+Rational BiasTerms::sum() const {
+  return Rational(mask) - Rational(slope) * Rational(static_cast<long>(distance));
+}
+
+Ball BiasTerms::magnitude() const {
+  return Ball(std::abs(mask)) + Ball(std::abs(slope)) * Ball(static_cast<double>(distance));
 }
 
 double AttentionProblem::scale_double() const {

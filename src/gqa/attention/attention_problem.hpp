@@ -13,6 +13,27 @@
 
 namespace gqa {
 
+/// Errors: InputError "contract.missing_tensor" at `name` if there is none.
+void require_present(const std::shared_ptr<const TypedTensor>& tensor, const char* name);
+
+/// What is added to one score after softcap: mask - slope distance.
+struct BiasTerms {
+  double mask = 0;            ///< the finite part of a float mask
+  double slope = 0;           ///< ALiBi
+  std::int64_t distance = 0;  ///< |p_i - j|; 0 without slopes
+
+  bool is_finite() const;
+  /// The sum, exactly. Precondition: is_finite().
+  Rational sum() const;
+  /// |mask| + |slope| distance at the thread's precision: what sums of both may reach on the way.
+  Ball magnitude() const;
+};
+
+/// A head's sink among `sinks` [Hq]; nullopt if there is none, or it is minus infinity, whose exp
+/// adds nothing.
+std::optional<double> sink_logit(const std::optional<std::vector<double>>& sinks,
+                                 std::int64_t head);
+
 /// Operands in BHSD order, checked against each other and the contract.
 ///
 /// Real-valued: every operand is exactly the number its bits encode. `bias` holds the
@@ -34,11 +55,16 @@ struct AttentionProblem {
   /// last place as a double. Exact only if the contract states a number.
   Ball scale_ball() const;
   double scale_double() const;
-  /// The sink's logit of a query head; nullopt if there is none, or it is minus infinity,
-  /// whose exp adds nothing.
-  std::optional<double> sink_of(std::int64_t head) const;
-  /// The bias of one score: mask bias - slope |p_i - j|, as exact doubles to be summed.
+  std::optional<double> sink_of(std::int64_t head) const { return sink_logit(sink, head); }
+  /// What a row of that query head must hold if it sees no key.
+  EmptyRow empty_row_of(std::int64_t head) const {
+    return empty_row_rule(contract.empty_row, sink_of(head).has_value());
+  }
   bool has_bias() const { return bias.has_value() || alibi_slopes.has_value(); }
+  /// The bias of the score of query row `row` and key `key`. The filter reads whole rows of the
+  /// same in vector loops of its own (audit/filter/filter_bias.hpp).
+  BiasTerms bias_of(std::int64_t batch, std::int64_t head, std::int64_t row,
+                    std::int64_t key) const;
 };
 
 /// Builds and validates a problem; its contract is the declared one, resolved by

@@ -43,6 +43,13 @@ enum class EmptyRow {
   mean,  ///< the mean of all values of the history: a softmax over finite fill values
 };
 
+/// What a row without a visible key must hold if `declared` is the contract's policy: a sink keeps
+/// its denominator positive, so that the row is a true zero whatever the policy (docs/contract.md,
+/// "Definition", step 6).
+constexpr EmptyRow empty_row_rule(EmptyRow declared, bool has_sink) {
+  return has_sink ? EmptyRow::zero : declared;
+}
+
 struct HeadMap {
   HeadMapKind kind = HeadMapKind::contiguous;
   std::vector<std::int64_t> list;  ///< explicit_list only: KV head per query head

@@ -7,6 +7,10 @@
 #include <set>
 
 #include "gqa/audit/decide/describe_violations.hpp"
+#include "gqa/diagnose/local/below_rounding.hpp"
+#include "gqa/diagnose/local/local_diagnosis.hpp"
+#include "gqa/diagnose/local/located.hpp"
+#include "gqa/diagnose/local/region_audit.hpp"
 #include "gqa/diagnose/measure/content.hpp"
 #include "gqa/diagnose/measure/measurement.hpp"
 
@@ -23,6 +27,7 @@ struct WrongPlaces {
 
 WrongPlaces wrong_places(const DiagnosisCase& problem) {
   WrongPlaces found;
+  if (problem.audited) return {problem.audited->places(), true};
   const Behaviour& declared = problem.declared;
   const std::int64_t keys = std::max<std::int64_t>(declared.keys(), 1);
   const std::vector<RowPlace> places =
@@ -61,7 +66,7 @@ std::vector<std::string> describe_unexplained(const DiagnosisCase& problem,
       describe_axis(places, {"batch entry", "batch entries"}, declared.batch(), &RowPlace::batch),
       describe_axis(places, {"query head", "query heads"}, declared.query_heads(), &RowPlace::head),
       describe_axis(places, {"query row", "query rows"}, declared.queries(), &RowPlace::row)};
-  const auto fitting = fitting_heads(problem);
+  const auto fitting = fitting_heads(problem, places.wrong);
   for (std::size_t h = 0; h < fitting.size(); ++h) {
     if (fitting[h].size() == 1 && fitting[h].front() != declared.key_head[h]) {
       lines.push_back(fmt::format("query head {} fits KV head {}", h, fitting[h].front()));
@@ -138,10 +143,111 @@ std::string_view name(DiagnosisStatus status) {
 
 DiagnosisStatus status_of(std::span<const Explanation> explanations) {
   if (explanations.empty()) return DiagnosisStatus::unexplained;
+  const auto is_place = [](const Explanation& one) { return one.faults.empty(); };
+  if (std::ranges::all_of(explanations, is_place)) return DiagnosisStatus::located;
   return std::ranges::any_of(explanations, &Explanation::is_of_catalogue)
              ? DiagnosisStatus::named
              : DiagnosisStatus::measured;
 }
+
+namespace {
+
+// Those that hold in every row of the output, by an audit under what they say.
+std::vector<Explanation> confirmed_everywhere(const DiagnosisCase& problem,
+                                              std::vector<Explanation> explanations) {
+  constexpr std::size_t most_confirmed = 3;
+  std::vector<Explanation> confirmed;
+  for (Explanation& one : explanations) {
+    if (confirmed.size() == most_confirmed) break;
+    DiagnosisCase own = problem;
+    own.tolerance = one.tolerance;
+    const Confirmation answer =
+        confirmed_in_region(own, edited(problem.declared, one.faults), Region{});
+    if (!answer.holds) continue;
+    one.rows = answer.rows;
+    one.certified_rows = answer.certified_rows;
+    tell_moved_heads(problem.declared, one);
+    confirmed.push_back(std::move(one));
+  }
+  return confirmed;
+}
+
+// One search of the catalogue, confirmed.
+std::vector<Explanation> searched(const DiagnosisCase& problem,
+                                  std::span<const Tolerance> tolerances, const Measurement& measure,
+                                  const SearchOptions& options, Diagnosis& diagnosis) {
+  SearchResult found = search_explanations(std::span(&problem, 1), tolerances, measure, options);
+  diagnosis.candidates += found.candidates;
+  diagnosis.cut_short = diagnosis.cut_short || found.cut_short;
+  return confirmed_everywhere(problem, std::move(found.explanations));
+}
+
+std::vector<Explanation> local_under(const DiagnosisCase& problem,
+                                     std::span<const Tolerance> tolerances,
+                                     const SearchOptions& options) {
+  for (const Tolerance& tolerance : tolerances) {
+    DiagnosisCase own = problem;
+    own.tolerance = tolerance;
+    auto found = local_explanations(own, *problem.audited, options.deadline);
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
+// Cheapest first: one fault of the catalogue everywhere, one fault in a region, measured numbers
+// and several faults together, and at last the region alone.
+std::vector<Explanation> explained(const DiagnosisCase& problem,
+                                   std::span<const Tolerance> tolerances,
+                                   const SearchOptions& options, Diagnosis& diagnosis) {
+  SearchOptions single = options;
+  single.largest_set = std::min<std::size_t>(options.largest_set, 1);
+  single.narrow_sums = false;
+  auto found = searched(problem, tolerances, {}, single, diagnosis);
+  if (found.empty() && options.largest_set > 0) {
+    found = local_under(problem, tolerances, options);
+  }
+  if (!found.empty()) return found;
+  const Measurement measure = [&problem](std::span<const DiagnosisCase> all) {
+    constexpr std::size_t rows = 16;
+    return measured_faults(all.front(), problem.audited->spread(rows));
+  };
+  found = searched(problem, tolerances, measure, options, diagnosis);
+  if (!found.empty()) return found;
+  DiagnosisCase own = problem;
+  own.tolerance = tolerances.front();
+  if (auto place = located(local_evidence(own, *problem.audited))) return {*place};
+  return {};
+}
+
+// Of an output whose wrong rows are all known.
+Diagnosis diagnose_audited(const DiagnosisCase& given, std::span<const Tolerance> tolerances,
+                           const SearchOptions& options) {
+  constexpr std::size_t asked_columns = 8;
+  Diagnosis diagnosis;
+  diagnosis.tolerance = tolerances.back();
+  DiagnosisCase problem = given;
+  problem.tolerance = tolerances.back();
+  problem.asked_columns = asked_columns;
+  const auto content = content_of_outputs(std::span(&given, 1));
+  const bool is_constant = content && content->kind == &content_constant;
+  if (content && !is_constant) {
+    diagnosis.explanations.push_back({{*content}, 0, 0});
+    diagnosis.explanations.back().tolerance = diagnosis.tolerance;
+  } else {
+    diagnosis.explanations = explained(problem, tolerances, options, diagnosis);
+  }
+  diagnosis.status = status_of(diagnosis.explanations);
+  if (diagnosis.status == DiagnosisStatus::unexplained) {
+    diagnosis.measurements = describe_unexplained(problem, wrong_places(problem));
+    if (is_constant) diagnosis.measurements.push_back("the output " + content->sentence);
+  } else {
+    diagnosis.tolerance = diagnosis.explanations.front().tolerance;
+  }
+  name_inseparable_explanations(diagnosis);
+  return diagnosis;
+}
+
+}  // namespace
 
 Diagnosis diagnose(std::span<const DiagnosisCase> cases, std::span<const Tolerance> tolerances,
                    const SearchOptions& options) {
@@ -149,6 +255,9 @@ Diagnosis diagnose(std::span<const DiagnosisCase> cases, std::span<const Toleran
   if (cases.empty()) return diagnosis;
   diagnosis.tolerance = tolerances.back();
   const std::vector<DiagnosisCase> loosest = under_tolerance(cases, tolerances.back());
+  if (cases.size() == 1 && cases.front().audited && !cases.front().audited->places().empty()) {
+    return diagnose_audited(cases.front(), tolerances, options);
+  }
   std::vector<WrongPlaces> wrong;
   bool any_wrong = false;
   for (const DiagnosisCase& problem : loosest) {
@@ -192,6 +301,7 @@ Diagnosis diagnose_pass(const DiagnosisCase& problem) {
   Diagnosis diagnosis;
   diagnosis.tolerance = problem.tolerance;
   diagnosis.hidden = hidden_faults(problem, problem.declared);
+  diagnosis.findings = findings_below_rounding(problem);
   for (const std::string& fault : diagnosis.hidden.certain) {
     diagnosis.inseparable.emplace_back("contract", fault);
   }

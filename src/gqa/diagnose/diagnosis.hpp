@@ -46,6 +46,7 @@ struct Diagnosis {
   Tolerance tolerance;                    ///< under which they explain
   /// Pairs that these inputs cannot tell apart: "contract" or an explanation, and a fault.
   std::vector<std::pair<std::string, std::string>> inseparable;
+  std::vector<std::string> findings;      ///< of a pass, in words; they change no verdict
   HiddenFaults hidden;                    ///< of a pass; `certain` is among `inseparable`
   std::vector<std::string> measurements;  ///< of what is unexplained, in words
   std::int64_t candidates = 0;            ///< sets of faults that were tried

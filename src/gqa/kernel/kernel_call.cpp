@@ -168,8 +168,10 @@ void KernelCall::set_sizes(const Dimensions& d, const Contract& contract) {
   p.causal = contract.causal ? 1 : 0;
   p.causal_alignment = static_cast<std::int32_t>(contract.causal_alignment);
   p.empty_row = static_cast<std::int32_t>(contract.empty_row);
-  p.window_left = contract.window.left;
-  p.window_right = contract.window.right;
+  // A kernel adds the sides to positions.
+  const Window window = narrowed(contract.window, d.queries, d.keys);
+  p.window_left = window.left;
+  p.window_right = window.right;
   p.softcap = Ball(contract.softcap).midpoint_double();
 }
 

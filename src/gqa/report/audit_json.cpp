@@ -116,6 +116,8 @@ void add_result(ordered_json& entry, const AuditCase& from) {
   entry["decided_by"] = {{"filter", tally.decided_by_filter},
                          {"enclosure", tally.decided_by_enclosure},
                          {"exact", tally.decided_exactly}};
+  // A contradiction ends the program: a report is one without.
+  entry["self_check"] = {{"rows", tally.self_checked}, {"contradictions", 0}};
   entry["undecided"] = tally.undecided;
   entry["error"] = {{"max_abs", bounds_json(tally.max_absolute_error)},
                     {"max_ulp", bounds_json(tally.max_ulp_error)},

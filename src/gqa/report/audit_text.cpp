@@ -154,8 +154,9 @@ std::string assertion_text(const AuditCase& entry) {
     for (const Explanation& explanation : entry.diagnosis->explanations) {
       const bool again = explanation.tensor == tensor;
       text += text.empty() ? "attention is wrong: " : again ? "or just as well: " : "and: ";
-      text += explanation.describe();
-      text += fmt::format("\n  {}\n", explanation.sentence());
+      const bool is_place = explanation.faults.empty();
+      text += is_place ? explanation.sentence() + "\n"
+                       : fmt::format("{}\n  {}\n", explanation.describe(), explanation.sentence());
       tensor = explanation.tensor;
     }
     for (const TensorAccount& account : entry.diagnosis->tensors) {

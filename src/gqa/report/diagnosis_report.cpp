@@ -27,6 +27,10 @@ std::string diagnosis_of(const std::string& tensor) {
 
 std::string explanation_lines(const Explanation& explanation, bool is_first,
                               const std::string& indent) {
+  if (explanation.faults.empty()) {
+    return fmt::format("{}{}: {}\n", indent, diagnosis_of(explanation.tensor),
+                       explanation.sentence());
+  }
   const bool several = explanation.faults.size() > 1;
   std::string text =
       fmt::format("{}{}{}\n", indent,
@@ -110,7 +114,30 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const std::string& indent
     tensor = explanation.tensor;
   }
   text += unexplained_lines(diagnosis, indent);
+  for (const std::string& finding : diagnosis.findings) {
+    text += fmt::format("{}finding: {}\n", indent, finding);
+  }
   return text + inseparable_lines(diagnosis, indent);
+}
+
+nlohmann::ordered_json region_json(const Region& region) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  const auto add = [&json](const char* axis, const std::optional<IndexSet>& set) {
+    if (!set) return;
+    if (set->pattern) {
+      const TilePattern& p = *set->pattern;
+      json[axis] = {{"tile", p.tile}, {"every", p.every}, {"first", p.first}};
+      return;
+    }
+    json[axis] = nlohmann::ordered_json::array();
+    for (const IndexRange& range : set->ranges) json[axis].push_back({range.first, range.last});
+  };
+  add("batch", region.batch);
+  add("heads", region.heads);
+  add("rows", region.rows);
+  add("keys", region.keys);
+  add("columns", region.columns);
+  return json;
 }
 
 nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
@@ -119,12 +146,16 @@ nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
   json["explanations"] = nlohmann::ordered_json::array();
   for (const Explanation& explanation : diagnosis.explanations) {
     nlohmann::ordered_json entry;
+    for (const char* list : {"faults", "descriptions", "formulas"}) {
+      entry[list] = nlohmann::ordered_json::array();
+    }
     for (const Fault& fault : explanation.faults) {
       entry["faults"].push_back(fault.kind->slug);
       entry["descriptions"].push_back(fault.describe());
       entry["formulas"].push_back(fault.kind->formula);
     }
     entry["tensor"] = explanation.tensor;
+    entry["region"] = region_json(explanation.region);
     entry["sentence"] = explanation.sentence();
     entry["tolerance"] = describe(explanation.tolerance);
     entry["violations"] = 0;
@@ -148,6 +179,7 @@ nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
     json["not_shown"] = {
         {"rows", hidden.rows}, {"of", hidden.of}, {"faults", hidden.rows_compared}};
   }
+  if (!diagnosis.findings.empty()) json["findings"] = diagnosis.findings;
   json["measurements"] = diagnosis.measurements;
   json["candidates"] = diagnosis.candidates;
   return json;

@@ -13,6 +13,10 @@ namespace gqa {
 /// Empty for status none without anything inseparable.
 std::string diagnosis_text(const Diagnosis& diagnosis, const std::string& indent);
 
+/// Of the axes that are restricted: {"rows": [[192, 255]]}, {"rows": {"tile": 64, "every": 2,
+/// "first": 1}}; ranges are inclusive.
+nlohmann::ordered_json region_json(const Region& region);
+
 /// The object "diagnosis" of "gqaverify.audit/1", as docs/json.md states it.
 nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis);
 

@@ -51,7 +51,9 @@ TestCase test_case(const AuditCase& entry, const OutputAudit& output) {
     if (entry.diagnosis && is_diagnosed(entry, output.name)) {
       for (const Explanation& explanation : entry.diagnosis->explanations) {
         if (explanation.tensor != output.name) continue;
-        result.message += fmt::format("; {}", explanation.describe());
+        const bool is_named = !explanation.faults.empty() && explanation.region.is_everywhere();
+        result.message +=
+            fmt::format("; {}", is_named ? explanation.describe() : explanation.sentence());
       }
       result.details += diagnosis_text(*entry.diagnosis, "");
     }

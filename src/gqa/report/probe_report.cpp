@@ -26,6 +26,7 @@ std::string failure_lines(const ProbeReport& report) {
     if (!result.answer.supported || result.verdict == Verdict::pass) continue;
     text +=
         fmt::format("{:<10}{}: {}\n", name(result.verdict), result.probe.name, result.probe.reads);
+    if (!result.error.empty()) text += fmt::format("    {}\n", result.error);
     if (result.violations > 0) {
       text += fmt::format("    {} violations: {}\n", result.violations, result.where);
     }
@@ -65,6 +66,7 @@ nlohmann::ordered_json results_json(const ProbeReport& report) {
     entry["violations"] = result.violations;
     entry["where"] = result.where;
     entry["finding"] = result.answer.finding;
+    if (!result.error.empty()) entry["error"] = result.error;
     results.push_back(std::move(entry));
   }
   return results;

@@ -47,6 +47,7 @@ TEST_CASE("tally_record: what is written is read back to the bit, field by field
     CHECK(a.head_violations == b.head_violations);
     CHECK(a.row_violations == b.row_violations);
     CHECK(a.column_violations == b.column_violations);
+    CHECK(a.violating_rows.words() == b.violating_rows.words());
     REQUIRE(a.worst.size() == b.worst.size());
     for (std::size_t i = 0; i < a.worst.size(); ++i) {
       CAPTURE(i);
@@ -67,7 +68,7 @@ TEST_CASE("tally_record: a record of another form is refused at its field") {
   test::Random random(1);
   const json good = tally_record(test::random_tally(random, empty, 30));
   CHECK(record_refusal(good) == "none");
-  for (const char* field : {"counts", "maxima", "worst", "heads", "rows", "columns"}) {
+  for (const char* field : {"counts", "maxima", "worst", "heads", "rows", "columns", "violating_rows"}) {
     const std::string expected = std::string("tally.record at ") + field;
     for (const json& wrong : {json(), json(1), json::object(), json::array({json()})}) {
       CAPTURE(wrong.dump());
@@ -92,6 +93,12 @@ TEST_CASE("tally_record: a record of another form is refused at its field") {
   CHECK(changed("/worst/0/11", 2) == "tally.record at worst");
   CHECK(changed("/rows/0/0", 50) == "tally.record at rows");
   CHECK(changed("/rows/0/0", -1) == "tally.record at rows");
+  CHECK(changed("/violating_rows", json::array({json::array({0, "0000000000000000"})})) ==
+        "tally.record at violating_rows");
+  CHECK(changed("/violating_rows", json::array({json::array({99, "0000000000000001"})})) ==
+        "tally.record at violating_rows");
+  CHECK(changed("/violating_rows", json::array({json::array({-1, "0000000000000001"})})) ==
+        "tally.record at violating_rows");
   json crowded = good;
   for (int i = 0; i < 2; ++i) crowded["worst"].push_back(crowded["worst"][0]);
   CHECK(record_refusal(crowded) == "tally.record at worst");

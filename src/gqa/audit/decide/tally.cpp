@@ -54,6 +54,7 @@ void AuditTally::add_violation(std::int64_t batch_head, std::int64_t row, std::i
   ++head_violations[static_cast<std::size_t>(batch_head)];
   ++row_violations[static_cast<std::size_t>(row)];
   ++column_violations[static_cast<std::size_t>(column)];
+  violating_rows.add(batch_head * static_cast<std::int64_t>(row_violations.size()) + row);
   error_map.add_violation(batch_head, row);
 }
 
@@ -66,6 +67,7 @@ void AuditTally::merge(const AuditTally& other) {
   proved_violations += other.proved_violations;
   undecided += other.undecided;
   not_finite_references += other.not_finite_references;
+  self_checked += other.self_checked;
   measured += other.measured;
   max_absolute_error.raise_to(other.max_absolute_error);
   max_ulp_error.raise_to(other.max_ulp_error);
@@ -77,6 +79,7 @@ void AuditTally::merge(const AuditTally& other) {
   add(head_violations, other.head_violations);
   add(row_violations, other.row_violations);
   add(column_violations, other.column_violations);
+  violating_rows.merge(other.violating_rows);
   error_map.merge(other.error_map);
 }
 

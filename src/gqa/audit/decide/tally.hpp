@@ -12,6 +12,7 @@
 #include "gqa/audit/decide/element_decision.hpp"
 #include "gqa/audit/decide/error_map.hpp"
 #include "gqa/audit/decide/null_outputs.hpp"
+#include "gqa/audit/decide/violating_rows.hpp"
 
 namespace gqa {
 
@@ -64,7 +65,8 @@ struct AuditTally {
   std::int64_t proved_violations = 0;
   std::int64_t undecided = 0;
   std::int64_t not_finite_references = 0;  ///< undecided: a visible operand is not finite
-  std::int64_t measured = 0;               ///< elements with an ulp error (finite both sides)
+  std::int64_t self_checked = 0;  ///< rows of the filter that enclosures were asked of as well
+  std::int64_t measured = 0;      ///< elements with an ulp error (finite both sides)
   Bounds max_absolute_error;
   Bounds max_ulp_error;
   double max_share = 0;  ///< of an element's error over its allowance, at most
@@ -75,6 +77,7 @@ struct AuditTally {
   std::vector<std::int64_t> head_violations;    ///< [B * Hq]
   std::vector<std::int64_t> row_violations;     ///< [T]
   std::vector<std::int64_t> column_violations;  ///< [dv]
+  ViolatingRows violating_rows;                 ///< every one
   ErrorMap error_map;                           ///< keeps something only where it was asked for
 
   AuditTally(std::int64_t batch, std::int64_t heads, std::int64_t rows, std::int64_t columns);

@@ -24,6 +24,7 @@ auto integer_fields(Tally& t) {
                     &t.proved_violations,
                     &t.undecided,
                     &t.not_finite_references,
+                    &t.self_checked,
                     &t.measured,
                     &t.ulp_sum_high,
                     &t.ulp_sum_low,
@@ -61,14 +62,18 @@ std::string bits_text(double value) {
   throw InputError("tally.record", field, message);
 }
 
-double from_bits(const json& value, const char* field) {
+std::uint64_t bits_of(const json& value, const char* field) {
   const auto* text = value.get_ptr<const json::string_t*>();
   std::uint64_t bits = 0;
   if (text == nullptr || text->size() != 16) refuse(field, "is not 16 hexadecimal digits");
   const char* end = text->data() + text->size();
   const auto [stopped, error] = std::from_chars(text->data(), end, bits, 16);
   if (error != std::errc() || stopped != end) refuse(field, "is not 16 hexadecimal digits");
-  return std::bit_cast<double>(bits);
+  return bits;
+}
+
+double from_bits(const json& value, const char* field) {
+  return std::bit_cast<double>(bits_of(value, field));
 }
 
 std::int64_t from_integer(const json& value, const char* field) {
@@ -110,6 +115,29 @@ void read_sparse(const json& record, const char* field, std::span<std::int64_t> 
                                 static_cast<std::int64_t>(counts.size()) - 1));
     }
     counts[static_cast<std::size_t>(index)] = from_integer(pair[1], field);
+  }
+}
+
+json rows_record(const ViolatingRows& rows) {
+  json words = json::array();
+  for (const auto& [word, bits] : rows.words()) {
+    words.push_back({word, fmt::format("{:016x}", bits)});
+  }
+  return words;
+}
+
+// Words of `places` rows in all.
+void read_rows(const json& record, std::int64_t places, ViolatingRows& rows) {
+  constexpr const char* field = "violating_rows";
+  for (const json& pair : array_at(record, field)) {
+    array_of(pair, 2, field);
+    const std::int64_t word = from_integer(pair[0], field);
+    const std::uint64_t bits = bits_of(pair[1], field);
+    const bool is_word = word >= 0 && word <= places / ViolatingRows::places_per_word && bits != 0;
+    const std::int64_t first = is_word ? word * ViolatingRows::places_per_word : places;
+    const auto width = static_cast<std::int64_t>(std::bit_width(bits));
+    if (first + width > places) refuse(field, "names a row that does not exist");
+    rows.add_word(word, bits);
   }
 }
 
@@ -178,6 +206,7 @@ json tally_record(const AuditTally& tally) {
   record["heads"] = sparse(tally.head_violations);
   record["rows"] = sparse(tally.row_violations);
   record["columns"] = sparse(tally.column_violations);
+  record["violating_rows"] = rows_record(tally.violating_rows);
   if (tally.error_map.is_kept()) record.update(map_record(tally.error_map));
   return record;
 }
@@ -197,6 +226,8 @@ AuditTally read_tally(const json& record, const AuditTally& empty) {
   read_sparse(record, "heads", tally.head_violations);
   read_sparse(record, "rows", tally.row_violations);
   read_sparse(record, "columns", tally.column_violations);
+  read_rows(record, std::ssize(tally.head_violations) * std::ssize(tally.row_violations),
+            tally.violating_rows);
   if (tally.error_map.is_kept()) read_map(record, tally.error_map);
   return tally;
 }

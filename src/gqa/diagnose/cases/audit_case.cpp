@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "gqa/attention/packed.hpp"
 #include "gqa/audit/model_choice.hpp"
@@ -42,11 +43,14 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
   }
   entry.result = entry.outputs.front().result;
   entry.verdict = worst_verdict(entry.outputs);
+  if (asked.witness) {
+    entry.witness = collect_witnesses(problem, tensors, entry.outputs, options.sample);
+  }
   return entry;
 }
 
 // Names what is wrong with all cases, the documents of one recording.
-void diagnose_cases(const ProblemTensors& tensors, const Contract& contract,
+void diagnose_cases(const ProblemTensors& tensors, const Contract& contract, double seconds,
                     std::vector<AuditCase>& cases) {
   std::vector<OutputAudit> outputs;
   for (const AuditCase& entry : cases) {
@@ -55,7 +59,11 @@ void diagnose_cases(const ProblemTensors& tensors, const Contract& contract,
   auto worst = std::ranges::find(cases, Verdict::fail, &AuditCase::verdict);
   if (worst == cases.end()) worst = cases.begin();
   if (worst->verdict != Verdict::fail && worst->verdict != Verdict::pass) return;
-  worst->diagnosis = diagnose_recording(tensors, contract, outputs, worst->tolerance);
+  SearchOptions options;
+  options.deadline = std::chrono::steady_clock::now() +
+                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                         std::chrono::duration<double>(seconds));
+  worst->diagnosis = diagnose_recording(tensors, contract, outputs, worst->tolerance, options);
 }
 
 bool output_fails(const AuditCase& entry) {
@@ -99,9 +107,12 @@ std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors
     const std::string place =
         tensors.cu_seqlens_q ? fmt::format("{}: document {}", path, document.index) : path;
     cases.push_back(audit_case(place, document.tensors, contract, options));
+    if (cases.back().witness && tensors.cu_seqlens_q) {
+      cases.back().witness->document = document.index;
+    }
   }
   if (options.diagnose) {
-    diagnose_cases(tensors, contract, cases);
+    diagnose_cases(tensors, contract, options.diagnosis_seconds, cases);
     identify_case(tensors, contract, options, cases);
   }
   for (std::size_t i = 0; options.draw && i < cases.size(); ++i) {

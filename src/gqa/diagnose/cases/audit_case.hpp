@@ -9,6 +9,7 @@
 #include "gqa/attention/dimensions.hpp"
 #include "gqa/attention/operands_present.hpp"
 #include "gqa/audit/audit_outputs.hpp"
+#include "gqa/audit/witness.hpp"
 #include "gqa/diagnose/cases/audit_pictures.hpp"
 #include "gqa/diagnose/diagnosis.hpp"
 #include "gqa/diagnose/identify/identified_contract.hpp"
@@ -41,6 +42,7 @@ struct AuditCase {
   std::optional<Diagnosis> diagnosis;      ///< nullopt: not asked for
   std::optional<IdentifiedContract> fits;  ///< of a failing output: the contract that it fits
   std::optional<AuditPictures> pictures;   ///< nullopt: not asked for
+  std::optional<CaseWitness> witness;      ///< nullopt: not asked for
 };
 
 struct CaseOptions {
@@ -48,7 +50,9 @@ struct CaseOptions {
   std::optional<Tolerance> tolerance;  ///< nullopt: the models of the types, tight to loose
   bool accept_worst_case = false;      ///< of models that were not stated
   bool diagnose = true;
-  bool draw = false;  ///< also AuditCase::pictures
+  double diagnosis_seconds = 20;  ///< the diagnosis ends with what it has by then
+  bool draw = false;              ///< also AuditCase::pictures
+  bool witness = false;           ///< also AuditCase::witness
   /// Called before each audit with the contract and the sizes of its case, to complete the
   /// options: identity, runner, progress.
   std::function<void(const AuditCase&, const ProblemTensors&, AuditOptions&)> prepare = {};

@@ -132,9 +132,10 @@ VisibleKeysPicture draw_keys(const Dimensions& d, std::int64_t batch, std::int64
 
 // Pictures are of `output`, and of faults that are edits of a behaviour.
 bool is_edit(const Explanation& explanation) {
-  return explanation.tensor == "output" &&
+  return explanation.tensor == "output" && !explanation.faults.empty() &&
          std::ranges::none_of(explanation.faults, [](const Fault& fault) {
-           return fault.kind == &modes_swapped || family(*fault.kind) == "content";
+           const bool is_edited = bool(fault.measured) || !is_read_off_data(*fault.kind);
+           return fault.kind == &modes_swapped || !is_edited;
          });
 }
 

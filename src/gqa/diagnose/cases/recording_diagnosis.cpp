@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gqa/audit/gradient_rules.hpp"
+#include "gqa/audit/work/row_selection.hpp"
 #include "gqa/diagnose/tensors/gradient_diagnosis.hpp"
 #include "gqa/diagnose/tensors/rounding_diagnosis.hpp"
 #include "gqa/diagnose/tensors/side_tensor.hpp"
@@ -57,6 +58,23 @@ std::vector<RowPlace> suspects_of(const ProblemTensors& tensors,
     }
   }
   return places;
+}
+
+// What the audit knows of every row of `output`, where it asked every row.
+std::shared_ptr<const WrongRows> audited_rows(const Behaviour& declared,
+                                              const ProblemTensors& tensors,
+                                              const std::vector<OutputAudit>& outputs) {
+  const auto output = std::ranges::find(outputs, "output", &OutputAudit::name);
+  if (tensors.cu_seqlens_q || output == outputs.end()) return nullptr;
+  Dimensions d;
+  d.batch = declared.batch();
+  d.q_heads = declared.query_heads();
+  d.queries = declared.queries();
+  d.value_size = declared.value_size();
+  const AuditTally& tally = output->result.tally;
+  const bool asked_all = tally.elements == row_count(d) * d.value_size;
+  if (!asked_all || tally.violating_rows.empty()) return nullptr;
+  return std::make_shared<const WrongRows>(tally, d);
 }
 
 std::string where_of(const std::vector<OutputAudit>& outputs, const std::string& tensor) {
@@ -145,6 +163,7 @@ Diagnosis diagnose_recording(const ProblemTensors& tensors, const Contract& cont
     const std::vector<Tolerance> tolerances = tolerances_of(tolerance);
     DiagnosisCase problem = make_diagnosis_case(tensors, contract, tolerances.back());
     problem.suspects = suspects_of(tensors, outputs);
+    problem.audited = audited_rows(problem.declared, tensors, outputs);
     for (const std::string& name : failing) {
       if (name == "output") {
         explain_output(diagnosis, problem, outputs, tolerances, options);

@@ -73,8 +73,12 @@ Behaviour behaviour_of(const ProblemTensors& tensors, const Contract& contract) 
     throw InputError("contract.missing_tensor", "output", "is needed and absent");
   }
   Behaviour behaviour;
+  behaviour.products = std::make_shared<OperandProducts>();
   read_views(tensors, problem.contract, behaviour);
   take_visibility(problem, tensors, behaviour);
+  // Edits move the sides and add them to positions.
+  behaviour.contract.window =
+      narrowed(problem.contract.window, behaviour.queries(), behaviour.keys());
   behaviour.key_head = behaviour.value_head = problem.head_map;
   behaviour.mask_head.resize(problem.head_map.size());
   std::iota(behaviour.mask_head.begin(), behaviour.mask_head.end(), std::int64_t{0});

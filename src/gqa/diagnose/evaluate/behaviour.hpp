@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gqa/attention/attention_problem.hpp"
+#include "gqa/diagnose/evaluate/operand_products.hpp"
 #include "gqa/diagnose/evaluate/operand_view.hpp"
 
 namespace gqa {
@@ -29,12 +30,13 @@ enum class EmptyOutcome {
 
 /// How weights come from scores.
 enum class SoftmaxForm {
-  whole,             ///< exp(s) / (sum exp(s) + exp(sink)): the contract
-  not_rescaled,      ///< running sums over key blocks keep their old maximum's scale
-  rescale_inverted,  ///< and are multiplied by exp(new - old) instead of exp(old - new)
-  over_queries,      ///< normalised over the rows that see the key
-  base_mixed_merge,  ///< shards merged by exp of their base-2 log-sum-exp
-  unweighted_merge,  ///< shards merged by their plain mean
+  whole,                     ///< exp(s) / (sum exp(s) + exp(sink)): the contract
+  not_rescaled,              ///< running sums over key blocks keep their old maximum's scale
+  rescale_inverted,          ///< and are multiplied by exp(new - old) instead of exp(old - new)
+  over_queries,              ///< normalised over the rows that see the key
+  accumulator_not_rescaled,  ///< nor is the sum of weighted values; the denominator is right
+  base_mixed_merge,          ///< shards merged by exp of their base-2 log-sum-exp
+  unweighted_merge,          ///< shards merged by their plain mean
 };
 
 /// Where an arithmetic step leaves the range of its type and gives NaN.
@@ -45,6 +47,14 @@ struct OverflowRules {
   std::int64_t sink_tile = 0;  ///< a sink meets a first tile of that size without a key; 0: off
   bool hidden_key = false;     ///< a hidden key that is not finite spoils the row
   bool hidden_value = false;   ///< a hidden value that is not finite spoils the column
+};
+
+/// Keys first to last, both included, whose weight is `share` times what it should be before the
+/// weights are normalised: 0 never read, 2 read twice.
+struct KeyShare {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  double share = 1;
 };
 
 /// Documents of a packed problem: rows [starts[n], starts[n + 1]) belong to document n.
@@ -70,6 +80,8 @@ struct Behaviour {
   bool axes_swapped = false;  ///< heads and rows of all views have changed places
   /// A live kernel was given key rows this many widths apart; 1 in recordings.
   std::int64_t key_row_stride_factor = 1;
+  /// Shared by all edits of one problem: products of operands that no edit has to take again.
+  std::shared_ptr<OperandProducts> products = {};
 
   // Which head reads what.
   std::vector<std::int64_t> key_head;    ///< [Hq]
@@ -87,7 +99,8 @@ struct Behaviour {
   std::int64_t causal_row_divisor = 1;
   /// Instead of causal and window: keys p + first to p + second, measured from the data.
   std::optional<std::pair<std::int64_t, std::int64_t>> range_override;
-  std::int64_t first_block = 0;  ///< keys below this are visible whatever causal and window say
+  std::vector<KeyShare> key_shares;  ///< measured from the data
+  std::int64_t first_block = 0;      ///< keys below this are visible whatever causal and window say
   std::vector<char> first_half_only;  ///< [Hq] or empty: heads that see keys below ceil(N / 2)
   MaskUse mask_use = MaskUse::hide;
   std::optional<Tensor<char>> mask;

@@ -1,5 +1,6 @@
 #include "gqa/diagnose/evaluate/evaluated_row.hpp"
 
+#include <array>
 #include <limits>
 #include <numeric>
 
@@ -10,6 +11,16 @@ namespace gqa {
 namespace {
 
 using namespace evaluation;  // NOLINT: this file implements it
+
+// To nearest, ties to even, in a format far narrower than binary64: scaling by powers of two is
+// exact, and rint rounds so. Beyond the largest number: infinity.
+double rounded_to(const FloatFormat& format, double x) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  const int exponent = std::max(std::ilogb(x), format.minimum_exponent) - format.precision + 1;
+  const double rounded = std::ldexp(std::rint(std::ldexp(x, -exponent)), exponent);
+  const bool fits = std::abs(rounded) <= format.maximum();
+  return fits ? rounded : std::copysign(std::numeric_limits<double>::infinity(), x);
+}
 
 template <class T>
 class RowEvaluator {
@@ -42,12 +53,7 @@ class RowEvaluator {
   }
 
  private:
-  std::optional<double> sink_logit() const {
-    if (!behaviour_.sink) return std::nullopt;
-    const double logit = (*behaviour_.sink)[static_cast<std::size_t>(head_)];
-    if (logit == -std::numeric_limits<double>::infinity()) return std::nullopt;
-    return logit;
-  }
+  std::optional<double> sink() const { return sink_logit(behaviour_.sink, head_); }
 
   double value(std::int64_t j, std::size_t c) const {
     if (j < keys_.zeros_end) return 0;
@@ -70,7 +76,7 @@ class RowEvaluator {
   }
 
   void empty_row() {
-    if (sink_logit()) {
+    if (sink()) {
       if (behaviour_.overflow.sink_tile > 0) all_nan();
       if (behaviour_.sink_has_value) {
         for (std::size_t c = 0; c < result_.output.size(); ++c) result_.output[c] = T(value(0, c));
@@ -102,7 +108,7 @@ class RowEvaluator {
     const Scores<T> scores = ScoreReader<T>(behaviour_, batch_, head_, row_).of(keys_);
     WeightInput<T> input{keys_.visible, static_cast<std::size_t>(keys_.begin), scores.final,
                          scores.dropped, std::nullopt};
-    if (const auto logit = sink_logit()) input.sink = T(*logit);
+    if (const auto logit = sink()) input.sink = T(*logit);
     Weights<T> weights = weights_of(input);
     if (spoilt_by_arithmetic(scores, input)) all_nan();
     sum_values(weights);
@@ -123,6 +129,8 @@ class RowEvaluator {
         return unrescaled_weights(input, behaviour_.block, false);
       case SoftmaxForm::rescale_inverted:
         return unrescaled_weights(input, behaviour_.block, true);
+      case SoftmaxForm::accumulator_not_rescaled:
+        return unrescaled_numerators(input, behaviour_.block);
       case SoftmaxForm::over_queries:
         return weights_over_queries(input);
       case SoftmaxForm::base_mixed_merge:
@@ -186,6 +194,10 @@ class RowEvaluator {
   }
 
   void add_plainly(const Weights<T>& weights) {
+    if constexpr (std::is_same_v<T, double>) {
+      add_quickly(weights.of_keys);
+      return;
+    }
     for (std::size_t k = 0; k < keys_.visible.size(); ++k) {
       if (keys_.reads_zero(k)) continue;
       const OperandRow row =
@@ -193,6 +205,39 @@ class RowEvaluator {
       for (std::size_t c = 0; c < result_.output.size(); ++c) {
         result_.output[c] += T(weights.of_keys[k] * T(row[static_cast<std::int64_t>(c)]));
       }
+    }
+  }
+
+  // The values of four keys at a time: half as many loads and stores of the sums.
+  void add_quickly(const std::vector<double>& weights) {
+    constexpr std::size_t together = 4;
+    const std::size_t columns = result_.output.size();
+    std::array<const double*, together> rows{};
+    std::array<double, together> factors{};
+    std::size_t filled = 0;
+    double* sums = nullptr;
+    if constexpr (std::is_same_v<T, double>) sums = result_.output.data();
+    for (std::size_t k = 0; k < keys_.visible.size(); ++k) {
+      if (keys_.reads_zero(k)) continue;
+      const OperandRow row =
+          behaviour_.value_row(batch_, value_head_, static_cast<std::int64_t>(keys_.visible[k]));
+      if (row.direct() == nullptr) {
+        for (std::size_t c = 0; c < columns; ++c) {
+          sums[c] += weights[k] * row[static_cast<std::int64_t>(c)];
+        }
+        continue;
+      }
+      rows[filled] = row.direct();
+      factors[filled++] = weights[k];
+      if (filled < together) continue;
+      filled = 0;
+      for (std::size_t c = 0; c < columns; ++c) {
+        sums[c] += (factors[0] * rows[0][c] + factors[1] * rows[1][c]) +
+                   (factors[2] * rows[2][c] + factors[3] * rows[3][c]);
+      }
+    }
+    for (std::size_t n = 0; n < filled; ++n) {
+      for (std::size_t c = 0; c < columns; ++c) sums[c] += factors[n] * rows[n][c];
     }
   }
 
@@ -206,7 +251,7 @@ class RowEvaluator {
       const double term =
           middle(weights.of_keys[k]) * value(static_cast<std::int64_t>(keys_.visible[k]), c);
       if (!std::isfinite(sum + term)) return T(0);
-      sum = decode(format, round_to_nearest_even(format, Rational(sum + term)));
+      sum = rounded_to(format, sum + term);
       largest = std::max(largest, std::abs(sum));
     }
     result_.slack.resize(result_.output.size());

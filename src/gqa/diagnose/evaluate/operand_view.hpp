@@ -35,6 +35,8 @@ class OperandRow {
  public:
   OperandRow(const OperandView& view, std::int64_t b, std::int64_t h, std::int64_t s);
   double operator[](std::int64_t d) const;
+  /// The row in memory where it lies there in one piece, or null.
+  const double* direct() const { return direct_; }
 
  private:
   const double* direct_ = nullptr;

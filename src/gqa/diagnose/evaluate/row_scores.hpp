@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "gqa/attention/numbers.hpp"
+#include "gqa/attention/score_stages.hpp"
 #include "gqa/diagnose/evaluate/number.hpp"
 #include "gqa/diagnose/evaluate/row_keys.hpp"
 
@@ -42,6 +44,7 @@ class ScoreReader {
   Scores<T> of(const RowKeys& keys) const {
     Scores<T> scores;
     const T slope = slope_of(keys);
+    const KnownProducts known = known_products();
     scores.dropped.assign(keys.visible.size(), 0);
     for (std::size_t k = 0; k < keys.visible.size(); ++k) {
       const auto j = static_cast<std::int64_t>(keys.visible[k]);
@@ -50,7 +53,8 @@ class ScoreReader {
         scores.final.push_back(behaviour_.softcap_after_mask ? T(-cap_) : T(0));
         continue;
       }
-      T raw = keys.reads_zero(k) ? T(0) : product(j, scores, k);
+      T raw(0);
+      if (!keys.reads_zero(k)) raw = known.is_known() ? T(known.of(j)) : product(j, scores, k);
       if (behaviour_.score_scaled) raw = T(raw * scale_);
       scores.final.push_back(finished(raw, slope, keys, j, scores));
       scores.raw.push_back(std::move(raw));
@@ -59,6 +63,35 @@ class ScoreReader {
   }
 
  private:
+  // Products in binary64 that were taken before, past keys first.
+  struct KnownProducts {
+    std::int64_t past = 0;
+    OperandProducts::Numbers of_past;
+    OperandProducts::Numbers of_new;
+    bool is_known() const { return of_new != nullptr; }
+    double of(std::int64_t j) const {
+      return j < past ? (*of_past)[static_cast<std::size_t>(j)]
+                      : (*of_new)[static_cast<std::size_t>(j - past)];
+    }
+  };
+
+  // Enclosures, and sums that may overflow on the way, are made term by term.
+  KnownProducts known_products() const {
+    KnownProducts known;
+    if constexpr (std::is_same_v<T, double>) {
+      if (!behaviour_.products || behaviour_.overflow.dot_product) return known;
+      const std::int64_t kv_head = behaviour_.key_head[static_cast<std::size_t>(head_)];
+      const RowOfView query{behaviour_.query, batch_, head_, row_};
+      known.past = behaviour_.past();
+      if (known.past > 0) {
+        known.of_past =
+            behaviour_.products->dot_products(query, {*behaviour_.past_key, batch_, kv_head});
+      }
+      known.of_new = behaviour_.products->dot_products(query, {behaviour_.key, batch_, kv_head});
+    }
+    return known;
+  }
+
   T slope_of(const RowKeys& keys) const {
     if (!behaviour_.slopes) return T(0);
     const bool per_head = behaviour_.slopes->size() == behaviour_.key_head.size();
@@ -89,20 +122,25 @@ class ScoreReader {
 
   T finished(const T& raw, const T& slope, const RowKeys& keys, std::int64_t j,
              Scores<T>& scores) const {
+    using std::log;
     using std::tanh;
+    using Numbers = RealNumbers<T>;
     T added(mask_bias(behaviour_, batch_, head_, row_, j));
     if (behaviour_.slopes) {
       const std::int64_t distance = std::abs(keys.position - (j - keys.begin));
       added -= T(slope * T(static_cast<double>(distance)));
     }
+    for (const KeyShare& shared : behaviour_.key_shares) {
+      if (shared.first <= j && j <= shared.last) added += T(log(T(shared.share)));
+    }
     const bool capped = behaviour_.contract.softcap != 0;
-    if (!capped) return T(raw + added);
+    if (!capped) return score_stages<Numbers>(raw, nullptr, nullptr, &added);
     if (behaviour_.overflow.softcap && std::abs(middle(raw) / middle(cap_)) > largest_exponent) {
       scores.is_nan = true;
     }
     if (behaviour_.softcap_as_product) return T(T(raw / cap_) * tanh(T(raw / cap_)) + added);
-    if (behaviour_.softcap_after_mask) return T(cap_ * tanh(T((raw + added) / cap_)));
-    return T(T(cap_ * tanh(T(raw / cap_))) + added);
+    if (behaviour_.softcap_after_mask) return Numbers::softcapped(T(raw + added), cap_);
+    return score_stages<Numbers>(raw, nullptr, &cap_, &added);
   }
 
   const Behaviour& behaviour_;

@@ -110,6 +110,23 @@ Weights<T> unrescaled_weights(const WeightInput<T>& input, std::int64_t block, b
   return weights;
 }
 
+/// An online softmax whose denominator follows the maximum while the sum of weighted values keeps
+/// the scale of the moment: each weight is larger by what the maximum has grown since.
+template <class T>
+Weights<T> unrescaled_numerators(const WeightInput<T>& input, std::int64_t block) {
+  Weights<T> weights = whole_weights(input);
+  const T largest = largest_score(input);
+  std::optional<T> maximum = input.sink;
+  for (const auto& [begin, end] : blocks_of(input.keys, input.begin, block)) {
+    for (std::size_t k = begin; k < end; ++k) {
+      if (!maximum || middle(*maximum) < middle(input.scores[k])) maximum = input.scores[k];
+    }
+    const T factor = exponential(largest, *maximum);
+    for (std::size_t k = begin; k < end; ++k) weights.of_keys[k] *= factor;
+  }
+  return weights;
+}
+
 /// Shards of keys, each with its own softmax, merged wrongly: by exp of the base-2
 /// log-sum-exp, or by the plain mean. The sink is a key of the first shard.
 template <class T>

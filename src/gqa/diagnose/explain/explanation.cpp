@@ -15,6 +15,7 @@ std::string Explanation::describe() const {
 }
 
 std::string Explanation::sentence() const {
+  if (faults.empty()) return place_sentence;
   std::vector<std::string> sentences;
   for (const Fault& fault : faults) {
     const std::string said =
@@ -30,8 +31,8 @@ std::string Explanation::sentence() const {
 }
 
 bool Explanation::is_of_catalogue() const {
-  return std::ranges::none_of(faults, [](const Fault& fault) {
-    return bool(fault.measured) || family(*fault.kind) == "content";
+  return !faults.empty() && std::ranges::none_of(faults, [](const Fault& fault) {
+    return bool(fault.measured) || is_read_off_data(*fault.kind);
   });
 }
 

@@ -1,12 +1,14 @@
 // Sets of faults under which recorded outputs would be right.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "gqa/diagnose/explain/region.hpp"
 #include "gqa/diagnose/explain/row_match.hpp"
 #include "gqa/diagnose/faults/fault.hpp"
 
@@ -16,21 +18,28 @@ namespace gqa {
 struct Explanation {
   std::vector<Fault> faults;        ///< in the order of fault_kinds()
   std::int64_t rows = 0;            ///< compared in binary64
-  std::int64_t certified_rows = 0;  ///< of those, decided by enclosures
+  std::int64_t certified_rows = 0;  ///< of those, by enclosures or the certified filter
   std::string tensor = "output";    ///< the output that it speaks of
   Tolerance tolerance = {};         ///< under which it holds
+  Region region = {};               ///< where it holds; everywhere else the contract does
+  /// Without a fault: where the output is wrong, and how, which is all that is known.
+  std::string place_sentence = {};
 
   /// "head_map.tiled", or several joined by " + ".
   std::string describe() const;
   /// What a kernel author reads: "the scale is applied twice", "grad_key is zero everywhere".
   std::string sentence() const;
-  /// Nothing in it was measured.
+  /// Some faults, and nothing in them was measured.
   bool is_of_catalogue() const;
   bool same_slugs(const Explanation& other) const;
 };
 
 struct SearchOptions {
   std::size_t largest_set = 3;  ///< at most 3
+  std::size_t least_set = 1;
+  bool narrow_sums = true;  ///< also sets that hold a sum of few bits
+  /// When the search ends with what it has.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   /// Keys of rows to compare at most, over all cases; beyond, a spread choice of rows.
   std::int64_t largest_compared_keys = 4'000'000;
   /// Visible keys that may be enclosed at most for the proof of one explanation.

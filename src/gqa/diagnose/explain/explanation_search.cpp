@@ -16,13 +16,16 @@ namespace {
 using Coverage = SearchStep::Coverage;
 
 // From small sets to large ones; those that hold a sum of few bits come last.
-std::vector<SearchStep> steps_up_to(std::size_t largest_set) {
+std::vector<SearchStep> steps_of(const SearchOptions& options) {
   std::vector<SearchStep> steps;
   for (const bool narrow : {false, true}) {
+    if (narrow && !options.narrow_sums) continue;
     for (const auto& [size, coverage] :
          {std::pair{1, Coverage::all}, std::pair{2, Coverage::all}, std::pair{2, Coverage::part},
           std::pair{2, Coverage::silent}, std::pair{3, Coverage::all}}) {
-      if (static_cast<std::size_t>(size) <= largest_set) {
+      const auto count = static_cast<std::size_t>(size);
+      // Single sums of few bits were not among the first ones.
+      if (count <= options.largest_set && (count >= options.least_set || narrow)) {
         steps.push_back({static_cast<std::size_t>(size), coverage, narrow});
       }
     }
@@ -91,7 +94,7 @@ SearchResult search_explanations(std::span<const DiagnosisCase> cases,
                                  const SearchOptions& options) {
   std::vector<std::optional<ToleranceSearch>> searches(tolerances.size());
   SearchResult result;
-  for (const SearchStep& step : steps_up_to(options.largest_set)) {
+  for (const SearchStep& step : steps_of(options)) {
     for (std::size_t n = 0; n < tolerances.size(); ++n) {
       if (!searches[n])
         searches[n].emplace(under_tolerance(cases, tolerances[n]), measure, options);

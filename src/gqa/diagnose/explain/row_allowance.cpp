@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "gqa/audit/models/ball_norms.hpp"
 #include "gqa/num/arithmetic.hpp"
@@ -35,6 +36,19 @@ Norms norms_of(const Behaviour& b, const RowPlace& place, const std::vector<std:
     norms.query4_squared += fourth(b.query.at(place.batch, place.head, place.row, d));
   }
   norms.query4_squared = std::sqrt(norms.query4_squared);
+  const std::int64_t past = b.past();
+  if (b.products) {
+    OperandProducts::Numbers of_past;
+    if (past > 0) {
+      of_past = b.products->fourth_norms({*b.past_key, place.batch, kv_head}, b.key_size());
+    }
+    const auto of_new = b.products->fourth_norms({b.key, place.batch, kv_head}, b.key_size());
+    for (const std::size_t j : keys) {
+      const bool is_past = static_cast<std::int64_t>(j) < past;
+      norms.key4_squared.push_back(is_past ? (*of_past)[j] : (*of_new)[j - extent(past)]);
+    }
+    return norms;
+  }
   for (const std::size_t j : keys) {
     double sum = 0;
     const OperandRow key = b.key_row(place.batch, kv_head, static_cast<std::int64_t>(j));
@@ -73,6 +87,8 @@ std::vector<double> variances_of(const Behaviour& behaviour, const RowPlace& pla
   return variances;
 }
 
+}  // namespace
+
 // The sums that likely_bound wants of one row and of each of its columns, in binary64. They are
 // those that RoundingBound takes in balls; the bound itself is the same code.
 class LikelyEstimate {
@@ -90,16 +106,17 @@ class LikelyEstimate {
     read_row();
   }
 
-  std::vector<double> columns() const {
-    std::vector<ColumnSums> sums(row_.output.size());
+  std::vector<double> columns(std::span<const std::size_t> asked) const {
+    std::vector<ColumnSums> sums(asked.size());
     const std::int64_t head = behaviour_.value_head[static_cast<std::size_t>(place_.head)];
     for (std::size_t k = 0; k < row_.visible.size(); ++k) {
       const OperandRow values =
           behaviour_.value_row(place_.batch, head, static_cast<std::int64_t>(row_.visible[k]));
       for (std::size_t c = 0; c < sums.size(); ++c) {
-        const double v = row_.reads_zero(k) ? 0 : factor_ * values[static_cast<std::int64_t>(c)];
+        const double v =
+            row_.reads_zero(k) ? 0 : factor_ * values[static_cast<std::int64_t>(asked[c])];
         const double w = row_.weights[k];
-        const double away = square(v - row_.output[c]);
+        const double away = square(v - row_.output[asked[c]]);
         sums[c].spread += square(w) * variance_[k] * away;
         sums[c].weighted_squares += square(w * v);
         sums[c].squares += v * v;
@@ -112,10 +129,10 @@ class LikelyEstimate {
             lost_part(std::abs(w), likely_row_.weight_underflow, gone_from_format) * std::abs(v);
       }
     }
-    add_lost(sums);
+    add_lost(sums, asked);
     std::vector<double> bounds;
     for (std::size_t c = 0; c < sums.size(); ++c) {
-      bounds.push_back(search_factor(model_) * bound(sums[c], row_.output[c]));
+      bounds.push_back(search_factor(model_) * bound(sums[c], row_.output[asked[c]]));
     }
     return bounds;
   }
@@ -135,16 +152,16 @@ class LikelyEstimate {
   };
 
   // What the unit of a column's running sum is shows only once its squares are summed.
-  void add_lost(std::vector<ColumnSums>& sums) const {
+  void add_lost(std::vector<ColumnSums>& sums, std::span<const std::size_t> asked) const {
     const std::int64_t head = behaviour_.value_head[static_cast<std::size_t>(place_.head)];
     for (std::size_t k = 0; k < row_.visible.size(); ++k) {
       if (row_.reads_zero(k)) continue;
       const OperandRow values =
           behaviour_.value_row(place_.batch, head, static_cast<std::int64_t>(row_.visible[k]));
       for (std::size_t c = 0; c < sums.size(); ++c) {
-        const double term = row_.weights[k] * factor_ * values[static_cast<std::int64_t>(c)];
-        const double unit =
-            model_.accumulation * (std::abs(row_.output[c]) + std::sqrt(sums[c].weighted_squares));
+        const double term = row_.weights[k] * factor_ * values[static_cast<std::int64_t>(asked[c])];
+        const double unit = model_.accumulation *
+                            (std::abs(row_.output[asked[c]]) + std::sqrt(sums[c].weighted_squares));
         sums[c].lost += lost_part(std::abs(term), unit, gone_from_sum);
       }
     }
@@ -246,8 +263,6 @@ class LikelyEstimate {
   LikelyRow<double> likely_row_;
 };
 
-}  // namespace
-
 double stated_allowance(const Tolerance& tolerance, const FloatFormat& format, double output) {
   if (const auto* stated = std::get_if<AbsoluteRelativeTolerance>(&tolerance)) {
     return stated->absolute.get_d() + stated->relative.get_d() * std::abs(output);
@@ -271,23 +286,39 @@ double factor_on_values(const Behaviour& behaviour, const RowPlace& place) {
   return factor;
 }
 
+AllowanceEstimate::AllowanceEstimate(const Behaviour& behaviour, const RowPlace& place,
+                                     const EvaluatedRow<double>& row, const Tolerance& tolerance,
+                                     const FloatFormat& format)
+    : row_(row), tolerance_(tolerance), format_(format) {
+  const auto* model = std::get_if<ModelTolerance>(&tolerance);
+  // Where nothing was summed, nothing but the output's own format may have rounded.
+  if (model != nullptr && !row.visible.empty()) {
+    likely_ = std::make_unique<LikelyEstimate>(behaviour, place, row, *model->model, format);
+  }
+}
+
+AllowanceEstimate::~AllowanceEstimate() = default;
+
+std::vector<double> AllowanceEstimate::of(std::span<const std::size_t> columns) const {
+  std::vector<double> allowance(columns.size());
+  if (likely_) allowance = likely_->columns(columns);
+  const bool is_stated = !std::holds_alternative<ModelTolerance>(tolerance_);
+  for (std::size_t n = 0; n < columns.size(); ++n) {
+    const std::size_t c = columns[n];
+    if (is_stated) allowance[n] = stated_allowance(tolerance_, format_, row_.output[c]);
+    // What binary64 evaluation itself may be off.
+    allowance[n] += 1e-12 * std::abs(row_.output[c]);
+    if (!row_.slack.empty()) allowance[n] += row_.slack[c];
+  }
+  return allowance;
+}
+
 std::vector<double> estimated_allowance(const Behaviour& behaviour, const RowPlace& place,
                                         const EvaluatedRow<double>& row, const Tolerance& tolerance,
                                         const FloatFormat& format) {
-  std::vector<double> allowance(row.output.size());
-  const auto* model = std::get_if<ModelTolerance>(&tolerance);
-  // Where nothing was summed, nothing but the output's own format may have rounded.
-  const bool summed = !row.visible.empty();
-  if (model != nullptr && summed) {
-    allowance = LikelyEstimate(behaviour, place, row, *model->model, format).columns();
-  }
-  for (std::size_t c = 0; c < allowance.size(); ++c) {
-    if (model == nullptr) allowance[c] = stated_allowance(tolerance, format, row.output[c]);
-    // What binary64 evaluation itself may be off.
-    allowance[c] += 1e-12 * std::abs(row.output[c]);
-    if (!row.slack.empty()) allowance[c] += row.slack[c];
-  }
-  return allowance;
+  std::vector<std::size_t> all(row.output.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return AllowanceEstimate(behaviour, place, row, tolerance, format).of(all);
 }
 
 RowRounding rounding_of(const Behaviour& behaviour, const RowPlace& place,

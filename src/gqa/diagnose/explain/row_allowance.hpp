@@ -2,21 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "gqa/audit/decide/tolerance.hpp"
 #include "gqa/diagnose/evaluate/evaluated_row.hpp"
+#include "gqa/diagnose/explain/row_place.hpp"
 #include "gqa/num/float_format.hpp"
 
 namespace gqa {
-
-/// An element's place: batch, query head, query row.
-struct RowPlace {
-  std::int64_t batch = 0;
-  std::int64_t head = 0;
-  std::int64_t row = 0;
-  friend bool operator==(const RowPlace&, const RowPlace&) = default;
-};
 
 /// What the output of a row is multiplied by. A multiplied output is that of multiplied values, so
 /// that the bounds of its rounding are those with these values.
@@ -28,6 +23,29 @@ double factor_on_values(const Behaviour& behaviour, const RowPlace& place);
 std::vector<double> estimated_allowance(const Behaviour& behaviour, const RowPlace& place,
                                         const EvaluatedRow<double>& row, const Tolerance& tolerance,
                                         const FloatFormat& format);
+
+class LikelyEstimate;
+
+/// The same, for some columns at a time: most hypotheses fail at the first one asked.
+class AllowanceEstimate {
+ public:
+  /// Keeps references to all arguments.
+  AllowanceEstimate(const Behaviour& behaviour, const RowPlace& place,
+                    const EvaluatedRow<double>& row, const Tolerance& tolerance,
+                    const FloatFormat& format);
+  ~AllowanceEstimate();
+  AllowanceEstimate(const AllowanceEstimate&) = delete;
+  AllowanceEstimate& operator=(const AllowanceEstimate&) = delete;
+
+  /// One number for each of the columns.
+  std::vector<double> of(std::span<const std::size_t> columns) const;
+
+ private:
+  const EvaluatedRow<double>& row_;
+  const Tolerance& tolerance_;
+  const FloatFormat& format_;
+  std::unique_ptr<LikelyEstimate> likely_;  ///< of a model
+};
 
 /// What a stated tolerance, which is no model's, allows about `output`.
 double stated_allowance(const Tolerance& tolerance, const FloatFormat& format, double output);

@@ -1,7 +1,10 @@
 #include "gqa/diagnose/explain/row_match.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
 
 #include "gqa/audit/decide/element_decision.hpp"
 
@@ -46,10 +49,9 @@ double distance_of(double output, double expected, bool is_nan) {
   return output == expected ? 0 : output - expected;
 }
 
-// The row itself, and whether every column is within what is allowed; stops at the first that is
-// not, unless all distances are wanted.
+// The row itself, and whether every column is within what is allowed, with all distances.
 RowComparison compared(const DiagnosisCase& problem, const Behaviour& behaviour,
-                       const RowPlace& declared_place, bool all) {
+                       const RowPlace& declared_place) {
   const RowPlace place = walked(behaviour, declared_place);
   RowComparison result;
   result.expected = evaluate_row<double>(behaviour, place.batch, place.head, place.row);
@@ -62,23 +64,58 @@ RowComparison compared(const DiagnosisCase& problem, const Behaviour& behaviour,
     if ((row.narrow != nullptr && !encode_exact(*row.narrow, output)) ||
         !holds(output, row.output[c], is_nan, result.allowed[c])) {
       result.matches = false;
-      if (!all) return result;
     }
-    if (all) result.distance.push_back(distance_of(output, row.output[c], is_nan));
+    result.distance.push_back(distance_of(output, row.output[c], is_nan));
   }
   return result;
+}
+
+// Columns with something between recorded and expected, in falling order of distance; nullopt if
+// no allowance makes good what one of them holds.
+std::optional<std::vector<std::size_t>> distant_columns(const Behaviour& behaviour,
+                                                        const RowPlace& place,
+                                                        const EvaluatedRow<double>& row) {
+  std::vector<std::pair<double, std::size_t>> distances;
+  for (std::size_t c = 0; c < row.output.size(); ++c) {
+    const double output = recorded(behaviour, place, static_cast<std::int64_t>(c));
+    if (row.narrow != nullptr && !encode_exact(*row.narrow, output)) return std::nullopt;
+    const double distance = std::abs(distance_of(output, row.output[c], row.is_nan[c] != 0));
+    if (std::isinf(distance)) return std::nullopt;
+    if (distance != 0) distances.emplace_back(-distance, c);
+  }
+  std::ranges::sort(distances);
+  std::vector<std::size_t> columns;
+  for (const auto& [distance, column] : distances) columns.push_back(column);
+  return columns;
 }
 
 }  // namespace
 
 RowComparison compare_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
                               const RowPlace& place) {
-  return compared(problem, behaviour, place, true);
+  return compared(problem, behaviour, place);
 }
 
 bool matches_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
-                     const RowPlace& place) {
-  return compared(problem, behaviour, place, false).matches;
+                     const RowPlace& declared_place) {
+  const RowPlace place = walked(behaviour, declared_place);
+  const auto row = evaluate_row<double>(behaviour, place.batch, place.head, place.row);
+  if (row.anything) return true;
+  const auto distant = distant_columns(behaviour, place, row);
+  if (!distant) return false;
+  const AllowanceEstimate estimate(behaviour, place, row, problem.tolerance, *problem.format);
+  // The most distant one refutes nearly every hypothesis.
+  std::span<const std::size_t> open(*distant);
+  if (problem.asked_columns > 0) open = open.first(std::min(open.size(), problem.asked_columns));
+  for (std::size_t count = 1; !open.empty(); count = open.size()) {
+    const std::vector<double> allowed = estimate.of(open.first(count));
+    for (std::size_t n = 0; n < count; ++n) {
+      const double output = recorded(behaviour, place, static_cast<std::int64_t>(open[n]));
+      if (!holds(output, row.output[open[n]], false, allowed[n])) return false;
+    }
+    open = open.subspan(count);
+  }
+  return true;
 }
 
 Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour,
@@ -129,14 +166,31 @@ Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour,
   return all;
 }
 
+std::vector<double> distances(const Behaviour& behaviour, const RowPlace& declared_place) {
+  const RowPlace place = walked(behaviour, declared_place);
+  const auto row = evaluate_row<double>(behaviour, place.batch, place.head, place.row);
+  std::vector<double> all;
+  if (row.anything) return all;
+  for (std::size_t c = 0; c < row.output.size(); ++c) {
+    const double output = recorded(behaviour, place, static_cast<std::int64_t>(c));
+    all.push_back(distance_of(output, row.output[c], row.is_nan[c] != 0));
+  }
+  return all;
+}
+
 ExpectedRow::ExpectedRow(const DiagnosisCase& problem, const Behaviour& behaviour,
                          const RowPlace& place)
-    : place_(place) {
+    : problem_(&problem), behaviour_(&behaviour), place_(place) {
   const RowPlace own = walked(behaviour, place);
   row_ = evaluate_row<double>(behaviour, own.batch, own.head, own.row);
-  if (!row_.anything) {
-    allowed_ = estimated_allowance(behaviour, own, row_, problem.tolerance, *problem.format);
-  }
+}
+
+const std::vector<double>& ExpectedRow::allowed() const {
+  std::call_once(allowed_->once, [this] {
+    allowed_->columns = estimated_allowance(*behaviour_, walked(*behaviour_, place_), row_,
+                                            problem_->tolerance, *problem_->format);
+  });
+  return allowed_->columns;
 }
 
 bool ExpectedRow::is_same(const Behaviour& other, double share) const {
@@ -145,8 +199,8 @@ bool ExpectedRow::is_same(const Behaviour& other, double share) const {
   if (row.anything || row_.anything) return row.anything == row_.anything;
   for (std::size_t c = 0; c < row.output.size(); ++c) {
     if (row.is_nan[c] != row_.is_nan[c]) return false;
-    if (row.is_nan[c] != 0) continue;
-    if (!(std::abs(row_.output[c] - row.output[c]) <= share * allowed_[c])) return false;
+    if (row.is_nan[c] != 0 || row.output[c] == row_.output[c]) continue;
+    if (!(std::abs(row_.output[c] - row.output[c]) <= share * allowed()[c])) return false;
   }
   return true;
 }

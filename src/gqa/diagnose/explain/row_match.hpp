@@ -1,7 +1,11 @@
 // Does a recorded row hold what a behaviour gives?
 #pragma once
 
+#include <memory>
+#include <mutex>
+
 #include "gqa/diagnose/explain/row_allowance.hpp"
+#include "gqa/diagnose/explain/wrong_rows.hpp"
 #include "gqa/num/uncertain.hpp"
 
 namespace gqa {
@@ -12,6 +16,11 @@ struct DiagnosisCase {
   Tolerance tolerance;
   const FloatFormat* format = nullptr;  ///< of the output
   std::vector<RowPlace> suspects = {};  ///< rows known to be wrong; a search compares them too
+  /// What an audit knows of every row; null: nobody asked. A search that has it compares few rows,
+  /// as another audit confirms what it finds.
+  std::shared_ptr<const WrongRows> audited = {};
+  /// Columns of a row that are asked, those that are farthest off first; 0: all.
+  std::size_t asked_columns = 0;
 };
 
 /// A case from tensors that passed make_problem; `output` must be there.
@@ -30,6 +39,9 @@ struct RowComparison {
 RowComparison compare_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
                               const RowPlace& place);
 
+/// [dv] recorded minus what a behaviour gives, as RowComparison::distance.
+std::vector<double> distances(const Behaviour& behaviour, const RowPlace& place);
+
 /// In binary64, with a margin: false only if the row is certainly not explained, as far as
 /// binary64 can tell.
 bool matches_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
@@ -41,6 +53,7 @@ Uncertain matches(const DiagnosisCase& problem, const Behaviour& behaviour, cons
 /// One row of a behaviour, ready to be compared with that of others.
 class ExpectedRow {
  public:
+  /// Keeps references to the case and the behaviour.
   ExpectedRow(const DiagnosisCase& problem, const Behaviour& behaviour, const RowPlace& place);
 
   /// Does another behaviour give the same row, to within `share` of what the tolerance allows?
@@ -50,9 +63,17 @@ class ExpectedRow {
   const EvaluatedRow<double>& row() const { return row_; }
 
  private:
+  struct Allowed {
+    std::once_flag once;
+    std::vector<double> columns;
+  };
+  const std::vector<double>& allowed() const;
+
+  const DiagnosisCase* problem_;
+  const Behaviour* behaviour_;
   RowPlace place_;  ///< as declared
   EvaluatedRow<double> row_;
-  std::vector<double> allowed_;
+  std::shared_ptr<Allowed> allowed_ = std::make_shared<Allowed>();  ///< made when first asked
 };
 
 /// The recorded element [place, column] as the behaviour walks the output.

@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::size_t tried_first = 12;
 constexpr std::int64_t fewest_rows = 64;
+// Where an audit has found every wrong row, and another one confirms what is found.
+constexpr std::size_t audited_sample = 48;
+constexpr std::size_t right_sampled = 4;
 // A fault may bring a row over the tolerance together with the rounding that was there: what
 // it adds alone is less than the tolerance.
 constexpr double touching_share = 1.0 / 64;
@@ -33,6 +36,12 @@ ToleranceSearch::ToleranceSearch(std::vector<DiagnosisCase> cases, const Measure
   for (const DiagnosisCase& problem : cases_) {
     const std::int64_t of_row = std::max<std::int64_t>(problem.declared.keys(), 1);
     witnesses_.push_back(witnesses_of(problem, std::max<std::int64_t>(keys / of_row, fewest_rows)));
+    std::vector<ExpectedRow>& right = right_.emplace_back();
+    if (problem.audited) {
+      for (const RowPlace& place : spread_out(witnesses_.back().right, right_sampled)) {
+        right.emplace_back(problem, problem.declared, place);
+      }
+    }
     std::vector<ExpectedRow>& sampled = sampled_.emplace_back();
     for (const RowPlace& place : spread_out(witnesses_.back().wrong, tried_first)) {
       sampled.emplace_back(problem, problem.declared, place);
@@ -43,6 +52,9 @@ ToleranceSearch::ToleranceSearch(std::vector<DiagnosisCase> cases, const Measure
 
 ToleranceSearch::Witnesses ToleranceSearch::witnesses_of(const DiagnosisCase& problem,
                                                          std::int64_t limit) const {
+  if (problem.audited) {
+    return {problem.audited->spread(audited_sample), problem.audited->right_ones(audited_sample)};
+  }
   std::vector<RowPlace> places = places_of(problem.declared, limit);
   for (const RowPlace& suspect : problem.suspects) {
     if (std::ranges::find(places, suspect) == places.end()) places.push_back(suspect);
@@ -78,20 +90,36 @@ void ToleranceSearch::collect_candidates(const Measurement& measure) {
 }
 
 std::optional<ToleranceSearch::Candidate> ToleranceSearch::candidate(const Fault& fault) const {
-  Candidate result{fault, {}, false};
-  bool changed = false;
+  const bool changed = std::ranges::any_of(cases_, [&](const DiagnosisCase& problem) {
+    Behaviour behaviour = problem.declared;
+    return fault.apply(behaviour) == Edit::changed;
+  });
+  return changed ? std::optional(Candidate{fault}) : std::nullopt;
+}
+
+void ToleranceSearch::read_touched_rows(Candidate& candidate) const {
   for (std::size_t n = 0; n < cases_.size(); ++n) {
     Behaviour behaviour = cases_[n].declared;
-    const Edit edit = fault.apply(behaviour);
+    const Edit edit = candidate.fault.apply(behaviour);
     const bool edits = edit == Edit::changed || edit == Edit::saturated;
-    changed = changed || edit == Edit::changed;
     for (const ExpectedRow& row : sampled_[n]) {
       const bool touches = edits && !row.is_same(behaviour, touching_share);
-      result.touched.push_back(touches ? 1 : 0);
-      result.touches_anything = result.touches_anything || touches;
+      candidate.touched.push_back(touches ? 1 : 0);
+      candidate.touches_anything = candidate.touches_anything || touches;
+    }
+    for (const ExpectedRow& row : right_[n]) {
+      candidate.moves_right_rows = candidate.moves_right_rows || (edits && !row.is_same(behaviour));
     }
   }
-  return changed ? std::optional(std::move(result)) : std::nullopt;
+}
+
+void ToleranceSearch::read_touched_rows() {
+  if (touched_known_) return;
+  touched_known_ = true;
+  tbb::parallel_for(std::size_t{0}, candidates_.size(), [&](std::size_t i) {
+    if (is_late()) return;
+    read_touched_rows(candidates_[i]);
+  });
 }
 
 bool ToleranceSearch::covers(const Set& set) const {
@@ -114,6 +142,11 @@ std::vector<ToleranceSearch::Set> ToleranceSearch::sets_of(const SearchStep& ste
   if (step.coverage == SearchStep::Coverage::silent) return silent_pairs(step);
   std::vector<Set> sets;
   Set chosen;
+  // A set of one that does not touch every wrong row fails at the first that it leaves as it is.
+  for (std::size_t i = 0; step.size == 1 && i < candidates_.size(); ++i) {
+    if (belongs({i}, step)) sets.push_back({i});
+  }
+  if (step.size == 1) return sets;
   const auto extend = [&](const auto& self, std::size_t from) -> void {
     if (chosen.size() == step.size) {
       if (belongs(chosen, step) && covers(chosen) == (step.coverage == SearchStep::Coverage::all)) {
@@ -122,7 +155,7 @@ std::vector<ToleranceSearch::Set> ToleranceSearch::sets_of(const SearchStep& ste
       return;
     }
     for (std::size_t i = from; i < candidates_.size(); ++i) {
-      if (!candidates_[i].touches_anything ||
+      if (!candidates_[i].touches_anything || candidates_[i].moves_right_rows ||
           (!chosen.empty() && candidates_[chosen.back()].fault.kind == candidates_[i].fault.kind)) {
         continue;
       }
@@ -144,6 +177,7 @@ std::vector<ToleranceSearch::Set> ToleranceSearch::silent_pairs(const SearchStep
     for (std::size_t j = i + 1; j < candidates_.size(); ++j) {
       const Set pair{i, j};
       if (candidates_[i].touches_anything != candidates_[j].touches_anything &&
+          !candidates_[i].moves_right_rows && !candidates_[j].moves_right_rows &&
           candidates_[i].fault.kind != candidates_[j].fault.kind && belongs(pair, step)) {
         sets.push_back(pair);
       }
@@ -164,7 +198,12 @@ std::int64_t ToleranceSearch::affordable_sets() const {
   return std::min(std::max(options_.largest_work / row, fewest), options_.largest_candidates);
 }
 
-void ToleranceSearch::run(const SearchStep& step, SearchResult& result) const {
+void ToleranceSearch::run(const SearchStep& step, SearchResult& result) {
+  if (step.size > 1) read_touched_rows();
+  if (is_late()) {
+    result.cut_short = true;
+    return;
+  }
   std::vector<Set> sets = sets_of(step);
   if (const std::int64_t most = affordable_sets(); static_cast<std::int64_t>(sets.size()) > most) {
     sets.resize(extent(most));
@@ -175,6 +214,7 @@ void ToleranceSearch::run(const SearchStep& step, SearchResult& result) const {
   std::vector<char> said_nothing(sets.size(), 0);
   tbb::parallel_for(std::size_t{0}, sets.size(),
                     [&](std::size_t i) { found[i] = explain(sets[i], said_nothing[i]); });
+  result.cut_short = result.cut_short || is_late();
   const auto is_set = [](char flag) { return flag != 0; };
   // One set that says something is enough: the tolerance is not too wide for all.
   result.said_nothing = std::ranges::any_of(said_nothing, is_set) &&
@@ -186,6 +226,7 @@ void ToleranceSearch::run(const SearchStep& step, SearchResult& result) const {
 
 // The sampled wrong rows alone reject nearly every set at once.
 std::optional<Explanation> ToleranceSearch::explain(const Set& set, char& said_nothing) const {
+  if (is_late()) return std::nullopt;
   Explanation explanation;
   explanation.tolerance = cases_.front().tolerance;
   for (const std::size_t i : set) explanation.faults.push_back(candidates_[i].fault);
@@ -219,7 +260,8 @@ bool ToleranceSearch::matches_everywhere(const std::vector<Behaviour>& behaviour
       for (const RowPlace& place : *places) {
         if (!matches_roughly(cases_[n], behaviours[n], place)) return false;
         ++explanation.rows;
-        if (enclosed > options_.largest_enclosed_keys) continue;
+        // What an audit knows, another audit confirms.
+        if (cases_[n].audited || enclosed > options_.largest_enclosed_keys) continue;
         if (!matches(cases_[n], behaviours[n], place).certainly()) return false;
         enclosed += cases_[n].declared.keys();
         ++explanation.certified_rows;
@@ -235,7 +277,7 @@ std::vector<double> ToleranceSearch::squared_distances(const Explanation& explan
   for (std::size_t n = 0; n < cases_.size(); ++n) {
     const Behaviour behaviour = edited(cases_[n].declared, explanation.faults);
     for (const RowPlace& place : spread_out(witnesses_[n].wrong, most_rows)) {
-      for (const double distance : compare_roughly(cases_[n], behaviour, place).distance) {
+      for (const double distance : distances(behaviour, place)) {
         squares.push_back(square(distance));
       }
     }

@@ -30,7 +30,7 @@ class ToleranceSearch {
                   const SearchOptions& options);
 
   /// All explanations of that step, one for each set of slugs, joined to `result`.
-  void run(const SearchStep& step, SearchResult& result) const;
+  void run(const SearchStep& step, SearchResult& result);
 
   /// Squares of the distances from the recorded elements of the rows that are compared first.
   std::vector<double> squared_distances(const Explanation& explanation) const;
@@ -43,14 +43,19 @@ class ToleranceSearch {
   };
   struct Candidate {
     Fault fault;
-    std::vector<char> touched;  // which of the sampled wrong rows, case by case
+    std::vector<char> touched = {};  // which of the sampled wrong rows, case by case
     bool touches_anything = false;
+    bool moves_right_rows = false;  // some right row would be wrong: nothing to be combined with
   };
   using Set = std::vector<std::size_t>;
 
   Witnesses witnesses_of(const DiagnosisCase& problem, std::int64_t limit) const;
   void collect_candidates(const Measurement& measure);
   std::optional<Candidate> candidate(const Fault& fault) const;
+  // What a set of one need not know.
+  void read_touched_rows();
+  void read_touched_rows(Candidate& candidate) const;
+  bool is_late() const { return std::chrono::steady_clock::now() > options_.deadline; }
   std::vector<Set> sets_of(const SearchStep& step) const;
   // How many sets one step may try.
   std::int64_t affordable_sets() const;
@@ -62,10 +67,12 @@ class ToleranceSearch {
   bool matches_everywhere(const std::vector<Behaviour>& behaviours, Explanation& explanation) const;
 
   std::vector<DiagnosisCase> cases_;
-  const SearchOptions& options_;
+  SearchOptions options_;
   std::vector<Witnesses> witnesses_;
   std::vector<std::vector<ExpectedRow>> sampled_;  // some wrong rows of each case, as declared
+  std::vector<std::vector<ExpectedRow>> right_;    // some right rows, where an audit knows them
   std::vector<Candidate> candidates_;
+  bool touched_known_ = false;
 };
 
 }  // namespace gqa

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace gqa {
 namespace {
@@ -96,6 +97,64 @@ const FaultKind moved_window_right{"window.right",
                                    {},
                                    "the last key that the row of position p sees"};
 
+const FaultKind keys_skipped{"keys.skipped",
+                             "some keys are not read",
+                             "sums over the keys without those",
+                             apply_nothing,
+                             {},
+                             {},
+                             "which keys"};
+const FaultKind keys_counted_twice{"keys.counted_twice",
+                                   "some keys are counted twice",
+                                   "2 exp(s_j) instead of exp(s_j) for those",
+                                   apply_nothing,
+                                   {},
+                                   {},
+                                   "which keys"};
+const FaultKind keys_weighted{"keys.weighted",
+                              "some keys have another weight than theirs",
+                              "c exp(s_j) instead of exp(s_j) for those",
+                              apply_nothing,
+                              {},
+                              {},
+                              "which keys, and c"};
+const FaultKind values_stale{"values.stale",
+                             "some keys take the values of others",
+                             "sum of p_j v_j' instead of p_j v_j for those",
+                             apply_nothing,
+                             {},
+                             {},
+                             "which keys, and whose values"};
+const FaultKind rows_not_written{"rows.not_written",
+                                 "some rows hold one number instead of the output",
+                                 "c instead of o",
+                                 apply_nothing,
+                                 {},
+                                 {},
+                                 "the number"};
+const FaultKind rows_copied{"rows.copied",
+                            "some rows hold what belongs to another place",
+                            "o of another row, head or batch entry",
+                            apply_nothing,
+                            {},
+                            {},
+                            "which place"};
+const FaultKind columns_copied{"columns.copied",
+                               "some columns hold what belongs into others",
+                               "o_c' instead of o_c",
+                               apply_nothing,
+                               {},
+                               {},
+                               "which columns"};
+const FaultKind accumulator_not_rescaled{
+    "accumulator.not_rescaled",
+    "the accumulator is not rescaled when the maximum grows, while the denominator is",
+    "sum over tiles of exp(s - m_tile) v, over sum exp(s - m)",
+    apply_nothing,
+    {},
+    {},
+    "how many keys a tile has"};
+
 const FaultKind content_zero{"content.zero", "is zero everywhere", "0", apply_nothing};
 const FaultKind content_nan{"content.nan", "is NaN everywhere", "NaN", apply_nothing};
 const FaultKind content_constant{
@@ -165,6 +224,11 @@ std::string_view family(const FaultKind& kind) {
   return kind.slug.substr(0, kind.slug.find('.'));
 }
 
+bool is_read_off_data(const FaultKind& kind) {
+  constexpr std::array families{"content", "keys", "values", "rows", "columns", "accumulator"};
+  return std::ranges::find(families, family(kind)) != families.end();
+}
+
 bool is_narrow_sum(const FaultKind& kind) {
   return kind.slug.ends_with("_sum");
 }
@@ -179,15 +243,36 @@ const FaultKind* find_fault(std::string_view slug) {
 }
 
 std::span<const FaultKind* const> measured_kinds() {
-  static const std::vector<const FaultKind*> kinds{
-      &measured_head_map,        &measured_scale,         &measured_output_factor,
-      &measured_range,           &moved_diagonal,         &moved_window_left,
-      &moved_window_right,       &content_zero,           &content_nan,
-      &content_constant,         &content_factor,         &modes_swapped,
-      &gradient_not_summed,      &gradient_averaged,      &gradient_scale_missing,
-      &gradient_negated,         &gradient_scale_twice,   &gradient_tiled_groups,
-      &gradient_heads_exchanged, &gradient_delta_missing, &gradient_delta_other,
-      &gradient_empty_row_nan};
+  static const std::vector<const FaultKind*> kinds{&measured_head_map,
+                                                   &measured_scale,
+                                                   &measured_output_factor,
+                                                   &measured_range,
+                                                   &moved_diagonal,
+                                                   &moved_window_left,
+                                                   &moved_window_right,
+                                                   &keys_skipped,
+                                                   &keys_counted_twice,
+                                                   &keys_weighted,
+                                                   &values_stale,
+                                                   &rows_not_written,
+                                                   &rows_copied,
+                                                   &columns_copied,
+                                                   &accumulator_not_rescaled,
+                                                   &content_zero,
+                                                   &content_nan,
+                                                   &content_constant,
+                                                   &content_factor,
+                                                   &modes_swapped,
+                                                   &gradient_not_summed,
+                                                   &gradient_averaged,
+                                                   &gradient_scale_missing,
+                                                   &gradient_negated,
+                                                   &gradient_scale_twice,
+                                                   &gradient_tiled_groups,
+                                                   &gradient_heads_exchanged,
+                                                   &gradient_delta_missing,
+                                                   &gradient_delta_other,
+                                                   &gradient_empty_row_nan};
   return kinds;
 }
 

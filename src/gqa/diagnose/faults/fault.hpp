@@ -61,6 +61,16 @@ extern const FaultKind moved_diagonal;
 extern const FaultKind moved_window_left;
 extern const FaultKind moved_window_right;
 
+/// What is wrong in one region alone, read off the rows that are wrong there.
+extern const FaultKind keys_skipped;              ///< some keys are never read
+extern const FaultKind keys_counted_twice;        ///< some keys are read twice
+extern const FaultKind keys_weighted;             ///< some keys have another weight
+extern const FaultKind values_stale;              ///< some keys have the values of others
+extern const FaultKind rows_not_written;          ///< zero, NaN or one number
+extern const FaultKind rows_copied;               ///< what belongs to another place
+extern const FaultKind columns_copied;            ///< what belongs into other columns
+extern const FaultKind accumulator_not_rescaled;  ///< in an online softmax
+
 /// What a whole tensor may hold instead; no edit of a behaviour. Sentences begin with its name.
 extern const FaultKind content_zero;
 extern const FaultKind content_nan;
@@ -94,6 +104,9 @@ const FaultKind* find_named(std::string_view slug);
 
 /// The part of a slug before the dot.
 std::string_view family(const FaultKind& kind);
+
+/// Is it a content, or one of the kinds that only a region has: nothing of the catalogue?
+bool is_read_off_data(const FaultKind& kind);
 
 /// A running sum in a format of few bits: a precision, not a rule.
 bool is_narrow_sum(const FaultKind& kind);

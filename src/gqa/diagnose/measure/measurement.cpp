@@ -192,11 +192,17 @@ constexpr std::int64_t largest_range_search = 96;
 }  // namespace
 
 std::vector<std::vector<std::int64_t>> fitting_heads(const DiagnosisCase& problem,
+                                                     const std::vector<RowPlace>& wrong,
                                                      std::int64_t rows) {
   const Behaviour& declared = problem.declared;
   std::vector<std::vector<std::int64_t>> fitting;
   for (std::int64_t h = 0; h < declared.query_heads(); ++h) {
     std::vector<std::int64_t>& heads = fitting.emplace_back();
+    const auto& known = problem.audited ? problem.audited->places() : wrong;
+    if (problem.audited && std::ranges::find(known, h, &RowPlace::head) == known.end()) {
+      heads.push_back(declared.key_head[extent(h)]);
+      continue;
+    }
     const std::vector<RowPlace> places = places_of_head(declared, h, rows);
     for (std::int64_t kv = 0; kv < declared.key.head_count(); ++kv) {
       Behaviour trial = declared;
@@ -265,17 +271,22 @@ std::optional<RelativeRange> fitting_range(const DiagnosisCase& problem,
   return std::nullopt;
 }
 
+std::vector<Fault> measured_scales(const DiagnosisCase& problem,
+                                   const std::vector<RowPlace>& wrong) {
+  const auto scale = fitting_scale(problem, wrong);
+  if (!scale) return {};
+  return {scale_fault(*scale, problem.declared)};
+}
+
 std::vector<Fault> measured_faults(const DiagnosisCase& problem,
                                    const std::vector<RowPlace>& wrong) {
   std::vector<Fault> faults;
   std::vector<std::int64_t> map;
-  for (const std::vector<std::int64_t>& heads : fitting_heads(problem)) {
+  for (const std::vector<std::int64_t>& heads : fitting_heads(problem, wrong)) {
     if (!heads.empty()) map.push_back(heads.front());
   }
   if (map.size() == problem.declared.key_head.size()) faults.push_back(head_map_fault(map));
-  if (const auto scale = fitting_scale(problem, wrong)) {
-    faults.push_back(scale_fault(*scale, problem.declared));
-  }
+  for (Fault& scale : measured_scales(problem, wrong)) faults.push_back(std::move(scale));
   if (auto factor = output_factor_fault(problem, wrong)) faults.push_back(std::move(*factor));
   // A range of which one end is right is not another range.
   std::vector<Fault> ends = moved_range_ends(problem, wrong);

@@ -67,7 +67,8 @@ std::optional<Probe> float_mask(const Probe& probe) {
   const TensorPointer& mask = probe.tensors.attn_mask;
   if (!mask || mask->type != ElementType::boolean) return std::nullopt;
   std::vector<double> numbers;
-  for (const std::int64_t flag : decode_integers(*mask, "attn_mask").data()) {
+  const Tensor<std::int64_t> flags = decode_integers(*mask, "attn_mask");
+  for (const std::int64_t flag : flags.data()) {
     numbers.push_back(flag != 0 ? 0 : -std::numeric_limits<double>::infinity());
   }
   // Not every 8-bit format has infinity.

@@ -14,7 +14,7 @@ namespace gqa {
 namespace {
 
 // A rule that no single output shows: its probes pass, or the diagnosis names its family.
-struct ScoreRule {
+struct ProbedScoreRule {
   std::string_view rule;
   std::string_view declared;
   std::string_view family;                 // of the faults that break it
@@ -22,23 +22,23 @@ struct ScoreRule {
 };
 
 constexpr std::array score_rules{
-    ScoreRule{"explicit mask",
+    ProbedScoreRule{"explicit mask",
               "true attends, false is left out; a float is added",
               "mask",
               {"mask", "mask_per_head", "mask_float"}},
-    ScoreRule{"softcap",
+    ProbedScoreRule{"softcap",
               "c tanh(s / c), before bias and mask",
               "softcap",
               {"softcap", "softcap_causal", "softcap_mask"}},
-    ScoreRule{"ALiBi", "score - slope |p - j|", "bias", {"alibi", "alibi_six_heads"}},
-    ScoreRule{"sinks", "exp(z) in the denominator", "sink", {"sink", "sink_zero", "sink_window"}},
-    ScoreRule{
+    ProbedScoreRule{"ALiBi", "score - slope |p - j|", "bias", {"alibi", "alibi_six_heads"}},
+    ProbedScoreRule{"sinks", "exp(z) in the denominator", "sink", {"sink", "sink_zero", "sink_window"}},
+    ProbedScoreRule{
         "cache lengths", "keys below nonpad_kv_seqlen", "length", {"length", "length_causal"}},
-    ScoreRule{"past keys", "seen before the new ones", "length", {"past", "past_onnx"}},
-    ScoreRule{"packed documents", "no row sees another document", "length", {"documents"}},
-    ScoreRule{
+    ProbedScoreRule{"past keys", "seen before the new ones", "length", {"past", "past_onnx"}},
+    ProbedScoreRule{"packed documents", "no row sees another document", "length", {"documents"}},
+    ProbedScoreRule{
         "layouts", "BHSD, BSHD, BSH and strided rows", "layout", {"bshd", "bsh", "strided_keys"}},
-    ScoreRule{"softmax",
+    ProbedScoreRule{"softmax",
               "exp(s - max) over keys, merged by log-sum-exp",
               "softmax",
               {"large_scores", "rising_scores", "shards"}},
@@ -63,7 +63,7 @@ std::string named_of(const ProbeReport& report, std::string_view family_name) {
   return text;
 }
 
-IdentifiedRule from_family(const ProbeReport& report, const ScoreRule& rule) {
+IdentifiedRule from_family(const ProbeReport& report, const ProbedScoreRule& rule) {
   IdentifiedRule result{std::string(rule.rule), std::string(rule.declared), "",
                         Agreement::undetermined};
   bool any = false;
@@ -206,7 +206,7 @@ std::vector<IdentifiedRule> identify(const ProbeReport& report) {
   add_head_maps(report, rules);
   add_visible_keys(report, rules);
   add_scales(report, rules);
-  for (const ScoreRule& rule : score_rules) rules.push_back(from_family(report, rule));
+  for (const ProbedScoreRule& rule : score_rules) rules.push_back(from_family(report, rule));
   const ProbeResult* empty = find(report, "causal_more_queries");
   rules.push_back(measured("rows without a key", "zero",
                            empty == nullptr ? std::nullopt : read_empty_row(*empty)));

@@ -28,6 +28,7 @@ struct ProbeResult {
   ProbeAnswer answer;
   Verdict verdict = Verdict::undecided;  ///< error: no output
   std::string where;                     ///< of the violations
+  std::string error;                     ///< what is wrong with the answer's file; empty: nothing
   std::int64_t violations = 0;
 };
 

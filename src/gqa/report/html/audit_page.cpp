@@ -71,10 +71,12 @@ Markup single_summary(const AuditCase& entry) {
   if (!entry.result->where.empty()) content += paragraph("Where: " + entry.result->where + ".");
   if (!entry.diagnosis || entry.diagnosis->explanations.empty()) return content;
   const Explanation& first = entry.diagnosis->explanations.front();
+  if (first.faults.empty()) return content + paragraph(sentence(first.sentence()));
   Markup named = element("strong", code(first.describe()));
   for (const Fault& fault : first.faults) {
-    named +=
-        text((&fault == &first.faults.front() ? ": " : "; ") + std::string(fault.kind->sentence));
+    const bool is_everywhere = first.region.is_everywhere();
+    named += text((&fault == &first.faults.front() ? ": " : "; ") +
+                  (is_everywhere ? std::string(fault.kind->sentence) : fault.sentence));
   }
   return content + element("p", named + text("."));
 }

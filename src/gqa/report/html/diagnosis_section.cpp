@@ -20,15 +20,15 @@ Markup explanation_markup(const Explanation& explanation, bool is_first) {
   if (is_first && explanation.tensor != "output") {
     content += element("p", text("Of ") + code(explanation.tensor) + text(":"));
   }
+  if (explanation.faults.empty()) content += paragraph(sentence(explanation.sentence()));
   if (explanation.faults.size() > 1) {
     content += paragraph(fmt::format("{} faults together:", explanation.faults.size()));
   }
   for (const Fault& fault : explanation.faults) content += fault_markup(fault);
-  if (explanation.rows > 0) {
+  if (explanation.rows > 0 && !explanation.faults.empty()) {
     content += element(
         "p", "quiet",
-        text(fmt::format("With that, every row compared ({}) is within tolerance; {} proved by "
-                         "enclosures.",
+        text(fmt::format("With that, every row compared ({}) is within tolerance; {} certified.",
                          grouped(explanation.rows), grouped(explanation.certified_rows))));
   }
   return content;
@@ -98,7 +98,9 @@ Markup fault_markup(const Fault& fault) {
 }
 
 std::string named_faults(const Diagnosis& diagnosis) {
-  return diagnosis.explanations.empty() ? "" : diagnosis.explanations.front().describe();
+  if (diagnosis.explanations.empty()) return "";
+  const Explanation& first = diagnosis.explanations.front();
+  return first.faults.empty() ? "located" : first.describe();
 }
 
 Markup diagnosis_section(const std::string& id, const Diagnosis& diagnosis) {
@@ -111,6 +113,9 @@ Markup diagnosis_section(const std::string& id, const Diagnosis& diagnosis) {
   if (diagnosis.status == DiagnosisStatus::unexplained) content += unexplained_markup(diagnosis);
   if (diagnosis.status == DiagnosisStatus::rounding && !diagnosis.tensors.empty()) {
     content += paragraph(sentence(diagnosis.tensors.front().sentence));
+  }
+  for (const std::string& finding : diagnosis.findings) {
+    content += paragraph(sentence("finding: " + finding));
   }
   return content + inseparable_markup(id, diagnosis) +
          not_shown_markup(id + "-not-shown", diagnosis.hidden);
