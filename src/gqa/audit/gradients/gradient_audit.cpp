@@ -34,15 +34,16 @@ StridedTensor view(const AttentionProblem& problem,
 RecordedGradients read_gradients(const AttentionProblem& problem, const ProblemTensors& tensors) {
   RecordedGradients recorded;
   if (tensors.grad_query) {
-    recorded.query = view(problem, tensors.grad_query, Operand::query, "grad_query", problem.query.shape());
+    recorded.query =
+        view(problem, tensors.grad_query, Operand::query, "grad_query", problem.query.shape());
   }
   if (tensors.grad_key) {
     recorded.key =
         view(problem, tensors.grad_key, Operand::key, "grad_key", problem.key.current().shape());
   }
   if (tensors.grad_value) {
-    recorded.value =
-        view(problem, tensors.grad_value, Operand::value, "grad_value", problem.value.current().shape());
+    recorded.value = view(problem, tensors.grad_value, Operand::value, "grad_value",
+                          problem.value.current().shape());
   }
   return recorded;
 }

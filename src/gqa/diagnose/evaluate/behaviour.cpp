@@ -29,7 +29,8 @@ void read_views(const ProblemTensors& tensors, const Contract& contract, Behavio
   behaviour.query = view_of(tensors.query, contract.layout_of(Operand::query), q_heads, "query");
   behaviour.key = view_of(tensors.key, contract.layout_of(Operand::key), kv_heads, "key");
   behaviour.value = view_of(tensors.value, contract.layout_of(Operand::value), kv_heads, "value");
-  behaviour.output = view_of(tensors.output, contract.layout_of(Operand::output), q_heads, "output");
+  behaviour.output =
+      view_of(tensors.output, contract.layout_of(Operand::output), q_heads, "output");
   // Caches are BHSD whatever the layout of the new rows, as in ONNX Attention.
   if (tensors.past_key) {
     behaviour.past_key = view_of(tensors.past_key, Layout::bhsd, 0, "past_key");

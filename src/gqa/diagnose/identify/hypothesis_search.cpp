@@ -165,7 +165,10 @@ std::vector<FittedHypothesis> search_stage(std::span<const SearchRow> rows, Sear
   std::vector<std::optional<FittedHypothesis>> fits(2 * starts.size());
   tbb::parallel_for(std::size_t{0}, starts.size(), [&](std::size_t i) {
     fits[2 * i] = fitted(starts[i], rows, {features.softcap, features.sink});
-    if (also_capped) fits[2 * i + 1] = fitted(starts[i], rows, {true, features.sink});
+    // From the numbers that fit without it: far from them a first step may leave no softcap at all.
+    if (also_capped) {
+      fits[2 * i + 1] = fitted(fits[2 * i]->hypothesis, rows, {true, features.sink});
+    }
   });
   for (auto& fit : fits) {
     if (fit && says_what_it_has(*fit)) found.push_back(std::move(*fit));

@@ -23,15 +23,16 @@ struct ProbedScoreRule {
 
 constexpr std::array score_rules{
     ProbedScoreRule{"explicit mask",
-              "true attends, false is left out; a float is added",
-              "mask",
-              {"mask", "mask_per_head", "mask_float"}},
+                    "true attends, false is left out; a float is added",
+                    "mask",
+                    {"mask", "mask_per_head", "mask_float"}},
     ProbedScoreRule{"softcap",
-              "c tanh(s / c), before bias and mask",
-              "softcap",
-              {"softcap", "softcap_causal", "softcap_mask"}},
+                    "c tanh(s / c), before bias and mask",
+                    "softcap",
+                    {"softcap", "softcap_causal", "softcap_mask"}},
     ProbedScoreRule{"ALiBi", "score - slope |p - j|", "bias", {"alibi", "alibi_six_heads"}},
-    ProbedScoreRule{"sinks", "exp(z) in the denominator", "sink", {"sink", "sink_zero", "sink_window"}},
+    ProbedScoreRule{
+        "sinks", "exp(z) in the denominator", "sink", {"sink", "sink_zero", "sink_window"}},
     ProbedScoreRule{
         "cache lengths", "keys below nonpad_kv_seqlen", "length", {"length", "length_causal"}},
     ProbedScoreRule{"past keys", "seen before the new ones", "length", {"past", "past_onnx"}},
@@ -39,9 +40,9 @@ constexpr std::array score_rules{
     ProbedScoreRule{
         "layouts", "BHSD, BSHD, BSH and strided rows", "layout", {"bshd", "bsh", "strided_keys"}},
     ProbedScoreRule{"softmax",
-              "exp(s - max) over keys, merged by log-sum-exp",
-              "softmax",
-              {"large_scores", "rising_scores", "shards"}},
+                    "exp(s - max) over keys, merged by log-sum-exp",
+                    "softmax",
+                    {"large_scores", "rising_scores", "shards"}},
 };
 
 const ProbeResult* find(const ProbeReport& report, std::string_view probe) {

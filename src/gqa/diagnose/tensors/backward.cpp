@@ -43,7 +43,8 @@ BackwardPass::BackwardPass(const ProblemTensors& tensors, const Contract& contra
   const Contract& own = problem_.declared.contract;
   const std::int64_t q_heads = own.q_num_heads.value_or(0);
   const std::int64_t kv_heads = own.kv_num_heads.value_or(0);
-  grad_output_ = view_of(tensors.grad_output, own.layout_of(Operand::output), q_heads, "grad_output");
+  grad_output_ =
+      view_of(tensors.grad_output, own.layout_of(Operand::output), q_heads, "grad_output");
   const std::array gradients{tensors.grad_query, tensors.grad_key, tensors.grad_value};
   for (const GradientKind kind : gradient_kinds) {
     const auto& tensor = gradients[index(kind)];
