@@ -2,6 +2,7 @@
 #include "gqa/audit/filter/self_check.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <deque>
