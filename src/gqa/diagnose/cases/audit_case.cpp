@@ -47,8 +47,8 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
 }
 
 // Names what is wrong with all cases, the documents of one recording.
-void diagnose_cases(const ProblemTensors& tensors, const Contract& contract,
-                    double seconds, std::vector<AuditCase>& cases) {
+void diagnose_cases(const ProblemTensors& tensors, const Contract& contract, double seconds,
+                    std::vector<AuditCase>& cases) {
   std::vector<OutputAudit> outputs;
   for (const AuditCase& entry : cases) {
     outputs.insert(outputs.end(), entry.outputs.begin(), entry.outputs.end());
