@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "decimal_integer.hpp"
+#include "gqa/attention/added_operands.hpp"
+#include "gqa/attention/attention_problem.hpp"
 #include "gqa/attention/dialect.hpp"
 #include "gqa/audit/decide/stated_tolerance.hpp"
 #include "gqa/error.hpp"
@@ -52,13 +55,21 @@ void ContractFlags::add_to(CLI::App& command) {
   const auto add = [&command](const std::string& flag, auto& value, const std::string& help) {
     return command.add_option(flag, value, help)->group(contract_group);
   };
-  add("--contract", contract_, "A JSON file with contract fields, or the JSON object itself")
+  add("--contract", contract_.stated, "A JSON file with contract fields, or the JSON object itself")
       ->type_name("FILE");
-  add("--layout", layout_, "Where the axes are: BHSD, BSHD, SBHD, BSH, THD")
+  add("--layout", layout_,
+      "Where the axes are: BHSD, BSHD, SBHD, BSH, THD, HSD; of one tensor: output=BSHD")
       ->type_name("L")
-      ->check(is_known_to([](const std::string& word) { parse_layout(word, "--layout"); }));
-  add("--q-heads", q_heads_, "Query heads of a folded layout")->type_name("N");
-  add("--kv-heads", kv_heads_, "KV heads of a folded layout")->type_name("N");
+      ->check(is_known_to([](const std::string& word) {
+        Contract contract;
+        state_layouts(contract, word, "--layout");
+      }));
+  add("--q-heads", q_heads_, "Query heads of a folded layout")
+      ->type_name("N")
+      ->check(decimal_integer(true));
+  add("--kv-heads", kv_heads_, "KV heads of a folded layout")
+      ->type_name("N")
+      ->check(decimal_integer(true));
   add("--head-map", head_map_,
       "contiguous, interleaved, or the KV head of every query head: 0,0,1,1")
       ->type_name("MAP");
@@ -90,17 +101,24 @@ void ContractFlags::add_to(CLI::App& command) {
     std::ranges::replace(flag, '_', '-');
     add(flag, window_words_[std::string(word)], "The window in the word of such a dialect")
         ->type_name("W")
+        ->check(decimal_integer(true))
         ->excludes(window);
   }
 }
 
-void ContractFlags::apply(Contract& contract) const {
-  if (contract_.starts_with("{")) {
-    read_contract(parse_json_strictly(contract_, "--contract"), contract, "--contract");
-  } else if (!contract_.empty()) {
-    read_contract(parse_json_strictly(read_text_file(contract_), contract_), contract, contract_);
+void StatedContract::apply(Contract& contract) const {
+  if (stated.empty()) return;
+  const bool is_object = stated.starts_with("{");
+  const std::string where = is_object ? "--contract" : stated;
+  if (!object_) {
+    object_ = parse_json_strictly(is_object ? stated : read_text_file(stated), where);
   }
-  if (layout_) contract.layout = parse_layout(*layout_, "--layout");
+  read_contract(*object_, contract, where);
+}
+
+void ContractFlags::apply(Contract& contract) const {
+  contract_.apply(contract);
+  if (layout_) state_layouts(contract, *layout_, "--layout");
   if (q_heads_) contract.q_num_heads = *q_heads_;
   if (kv_heads_) contract.kv_num_heads = *kv_heads_;
   if (head_map_) contract.head_map = parse_head_map(*head_map_, "--head-map");
@@ -119,6 +137,77 @@ void ContractFlags::apply(Contract& contract) const {
     contract.empty_row = parse_empty_row(*empty_row_, "--empty-row");
     contract.stated.empty_row = true;
   }
+}
+
+void OperandFlags::add_to(CLI::App& command) {
+  const auto add = [&command](const char* flag, auto& value, const char* help) {
+    return command.add_option(flag, value, help)->group(contract_group);
+  };
+  add("--lengths", lengths_, "Visible keys of every batch entry (nonpad_kv_seqlen)")
+      ->type_name("N,...");
+  add("--sink", sink_, "Logit of a sink for every query head, or one for all")->type_name("X,...");
+  add("--alibi", alibi_, "ALiBi slopes: standard, or one number for every query head")
+      ->type_name("SLOPES");
+  command
+      .add_flag("--left-padding", left_padding_,
+                "Lengths count keys from the end: what comes before them is padding")
+      ->group(contract_group);
+}
+
+void OperandFlags::apply(ProblemTensors& tensors, const Contract& contract) const {
+  if (!lengths_ && !sink_ && !alibi_ && !left_padding_) return;
+  AddedOperands added;
+  ProblemTensors bare = tensors;
+  if (lengths_) {
+    added.lengths = parse_lengths(*lengths_, "--lengths");
+    bare.nonpad_kv_seqlen.reset();
+  }
+  if (sink_) {
+    added.sink = parse_numbers(*sink_, "--sink");
+    bare.sink.reset();
+  }
+  if (alibi_) {
+    added.alibi_slopes = parse_slopes(*alibi_, "--alibi");
+    bare.alibi_slopes.reset();
+  }
+  const Dimensions sizes = make_problem(bare, contract).dimensions;
+  add_operands(tensors, added, sizes);
+  if (left_padding_) count_lengths_from_the_end(tensors, sizes);
+}
+
+void TensorFlags::add_to(CLI::App& command) {
+  command
+      .add_option(
+          "--tensor", words_,
+          "The tensor called TENSOR in the file, with or without its prefix, is NAME: query, "
+          "key, value, output, attn_mask, ...; none=TENSOR leaves it out")
+      ->type_name("NAME=TENSOR")
+      ->group(contract_group)
+      ->take_all()
+      ->expected(1);
+}
+
+TensorChoice TensorFlags::choice() const {
+  TensorChoice choice;
+  for (const std::string& word : words_) {
+    const std::size_t equals = word.find('=');
+    const std::string role = word.substr(0, equals);
+    if (equals == std::string::npos || equals + 1 == word.size() ||
+        (role != "none" && contract_name(role).empty())) {
+      throw InputError(
+          "recording.tensor_flag", "--tensor",
+          fmt::format("\"{}\" is not NAME=TENSOR with a name such as query, key, value, "
+                      "output, attn_mask or none",
+                      word));
+    }
+    const std::string tensor = word.substr(equals + 1);
+    if (role == "none") {
+      choice.left_out.push_back(tensor);
+    } else {
+      choice.named[std::string(contract_name(role))] = tensor;
+    }
+  }
+  return choice;
 }
 
 void ToleranceFlags::add_to(CLI::App& command) {

@@ -4,14 +4,27 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "gqa/attention/contract.hpp"
 #include "gqa/audit/decide/tolerance.hpp"
+#include "gqa/io/tensor_slots.hpp"
 
 namespace gqa::program {
+
+/// --contract: a file, or the JSON object itself. Read once, since a pipe cannot be read again.
+struct StatedContract {
+  std::string stated;
+
+  /// Overwrites the fields that it states. Errors: those of read_contract and of reading the file.
+  void apply(Contract& contract) const;
+
+ private:
+  mutable std::optional<nlohmann::json> object_;
+};
 
 /// The contract flags of docs/contract.md, "Stating it"; what is not given is left as the file says
 /// it.
@@ -24,7 +37,7 @@ class ContractFlags {
   void apply(Contract& contract) const;
 
  private:
-  std::string contract_;
+  StatedContract contract_;
   std::optional<std::string> layout_;
   std::optional<std::int64_t> q_heads_;
   std::optional<std::int64_t> kv_heads_;
@@ -36,6 +49,32 @@ class ContractFlags {
   std::optional<std::string> empty_row_;
   std::optional<std::string> dialect_;
   std::map<std::string, std::optional<std::int64_t>> window_words_;  // by contract field
+};
+
+/// --lengths, --sink, --alibi, --left-padding: operands that the recording does not hold.
+class OperandFlags {
+ public:
+  void add_to(CLI::App& command);
+  /// Puts them in the place of the recording's own.
+  /// Errors: InputError at the flag's name; those of make_problem, which tells the sizes.
+  void apply(ProblemTensors& tensors, const Contract& contract) const;
+
+ private:
+  std::optional<std::string> lengths_;
+  std::optional<std::string> sink_;
+  std::optional<std::string> alibi_;
+  bool left_padding_ = false;
+};
+
+/// --tensor: which tensor of a file is which.
+class TensorFlags {
+ public:
+  void add_to(CLI::App& command);
+  /// Errors: InputError "recording.tensor_flag" at "--tensor": no NAME=TENSOR, or an unknown NAME.
+  TensorChoice choice() const;
+
+ private:
+  std::vector<std::string> words_;
 };
 
 /// --atol/--rtol, --max-ulp or --model; without any, the model is chosen by the file's types.

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "gqa/audit/filter/self_check.hpp"
 #include "gqa/audit/work/problem_digest.hpp"
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/recordings.hpp"
@@ -22,6 +23,18 @@ std::vector<IdentityField> identity_of(const AuditCase& entry, const ProblemTens
   return fields;
 }
 
+// Said here, where it is known what the file holds instead.
+void require_output(const Recording& recording) {
+  const ProblemTensors& tensors = recording.tensors;
+  const bool has_gradient = tensors.grad_query || tensors.grad_key || tensors.grad_value;
+  if (tensors.output || has_gradient || recording.held.empty()) return;
+  throw InputError(
+      "contract.missing_tensor", recording.path + ": output",
+      fmt::format("is needed and absent; the file holds {}; say which it is with --tensor "
+                  "output=NAME",
+                  recording.held));
+}
+
 // An error of the audit as a whole, not of one recording.
 bool ends_all(const InputError& error) {
   return error.code().starts_with("journal.") || error.code().starts_with("cluster.");
@@ -32,10 +45,13 @@ bool ends_all(const InputError& error) {
 void audit_recording(Recording& recording, Audit& audit) {
   const AuditFlags& flags = audit.flags;
   flags.contract.apply(recording.contract);
+  require_output(recording);
+  flags.operands.apply(recording.tensors, recording.contract);
   ClusterRunner runner(audit.cluster, audit.journal);
   std::optional<Progress> progress;
   CaseOptions options;
   options.audit.use_filter = !flags.no_filter;
+  options.audit.self_check = !flags.no_self_check;
   options.audit.runner = &runner;
   if (flags.sample > 0) options.audit.sample = {flags.sample, flags.seed};
   options.tolerance = flags.tolerance.tolerance();
@@ -46,6 +62,7 @@ void audit_recording(Recording& recording, Audit& audit) {
   options.diagnosis_seconds = audit.cluster.size() > 1 ? without_end : flags.diagnosis_seconds;
   options.audit.map_errors = !flags.files.html.empty();
   options.draw = audit.is_drawn();
+  options.witness = !flags.files.witness.empty() && audit.cluster.is_first();
   options.prepare = [&](const AuditCase& entry, const ProblemTensors& tensors,
                         AuditOptions& prepared) {
     if (audit.is_compared()) prepared.identity = identity_of(entry, tensors);
@@ -53,15 +70,21 @@ void audit_recording(Recording& recording, Audit& audit) {
     progress.emplace(entry.path, audit.cluster.is_first() ? rows : 0);
     prepared.progress = [&progress](std::int64_t done) { progress->update(done); };
   };
-  for (AuditCase& entry :
-       audit_cases(recording.path, recording.tensors, recording.contract, options)) {
-    audit.cases.push_back(std::move(entry));
+  try {
+    for (AuditCase& entry :
+         audit_cases(recording.path, recording.tensors, recording.contract, options)) {
+      audit.cases.push_back(std::move(entry));
+    }
+  } catch (const SelfCheckError& error) {
+    // Not a case among others: what was decided before it cannot be trusted either.
+    throw SelfCheckError(fmt::format("{}: {}", recording.path, error.what()));
   }
 }
 
-void audit_path(const std::string& path, Audit& audit) {
-  const auto guarded = [&audit](const std::string& place, const auto& work) {
-    with_errors_of(place, work, [&](const InputError& error) {
+void for_each_recording(const std::string& path, Audit& audit,
+                        const std::function<void(Recording&)>& work) {
+  const auto guarded = [&audit](const std::string& place, const auto& part) {
+    with_errors_of(place, part, [&](const InputError& error) {
       if (ends_all(error)) throw InputError(error);
       audit.cases.push_back(failed_case(place, error));
       audit.cluster.agree(fmt::format("the refusal of {} ({})", place, error.what()), "");
@@ -70,8 +93,8 @@ void audit_path(const std::string& path, Audit& audit) {
   guarded(path, [&] {
     for (const std::filesystem::path& found : find_recordings(path)) {
       guarded(found.string(), [&] {
-        for (Recording& recording : read_recordings(found)) {
-          guarded(recording.path, [&] { audit_recording(recording, audit); });
+        for (Recording& recording : read_recordings(found, audit.flags.tensors.choice())) {
+          guarded(recording.path, [&] { work(recording); });
         }
       });
     }

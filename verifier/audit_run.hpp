@@ -1,6 +1,7 @@
 // One audit: its options, its cases, and how recordings become cases.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,12 @@ namespace gqa::program {
 struct AuditFlags {
   std::vector<std::string> paths;
   ContractFlags contract;
+  OperandFlags operands;
+  TensorFlags tensors;
   ToleranceFlags tolerance;
   std::size_t threads = 0;
   bool no_filter = false;
+  bool no_self_check = false;
   bool no_diagnosis = false;
   double diagnosis_seconds = CaseOptions{}.diagnosis_seconds;
   std::int64_t sample = 0;  // 0: all rows
@@ -42,10 +46,12 @@ struct Audit {
 };
 
 /// Adds one case, or one for each document of a packed recording, after the contract flags.
-/// Errors: those of the audit, InputError.
+/// Errors: those of the audit, InputError; SelfCheckError, with the recording's path.
 void audit_recording(Recording& recording, Audit& audit);
 
-/// Adds all cases at a path; one that cannot be read is a case of its own, and the rest goes on.
-void audit_path(const std::string& path, Audit& audit);
+/// Calls `work` with every recording at a path. What cannot be read, or what `work` refuses by an
+/// InputError, is a case of its own, and the rest goes on.
+void for_each_recording(const std::string& path, Audit& audit,
+                        const std::function<void(Recording&)>& work);
 
 }  // namespace gqa::program

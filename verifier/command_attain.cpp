@@ -28,13 +28,14 @@ struct AttainOptions {
 
 AttainQuestion question_from_file(const std::string& path) {
   const nlohmann::json document = parse_json_strictly(read_text_file(path), path);
-  require_known_fields(document, {"values", "point", "keys"}, path);
+  require_moderate_exponents(document, path);
+  fixture_reader.require_known(document, {"values", "point", "keys"}, path, fixture_format);
   const auto place = [&path](const char* field) { return path + ": " + field; };
   AttainQuestion question;
-  question.values =
-      to_matrix(tensor_from_json(required_field(document, "values", path), 2, place("values")));
-  question.point =
-      to_vector(tensor_from_json(required_field(document, "point", path), 1, place("point")));
+  question.values = to_matrix(
+      tensor_from_json(fixture_reader.required(document, "values", path), 2, place("values")));
+  question.point = to_vector(
+      tensor_from_json(fixture_reader.required(document, "point", path), 1, place("point")));
   if (document.contains("keys")) {
     question.keys = to_matrix(tensor_from_json(document["keys"], 2, place("keys")));
   }

@@ -6,10 +6,14 @@
 
 #include "audit_run.hpp"
 #include "command.hpp"
+#include "decimal_integer.hpp"
+#include "gqa/attention/problem_tensor_names.hpp"
 #include "gqa/diagnose/probes/generated_problem.hpp"
+#include "gqa/io/file.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/junit.hpp"
+#include "gqa/report/witness_report.hpp"
 #include "kernel_flags.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -69,18 +73,11 @@ void audit_generated(KernelHost& host, const AuditOptions& options, Audit& audit
 // Recorded inputs, with the kernel's output in the place of the recorded one.
 void audit_recorded_inputs(KernelHost& host, Audit& audit) {
   for (const std::string& path : audit.flags.paths) {
-    for (const std::filesystem::path& found : find_recordings(path)) {
-      for (Recording& recording : read_recordings(found)) {
-        for (auto* output : {&recording.tensors.present_key, &recording.tensors.present_value,
-                             &recording.tensors.qk_matmul_output, &recording.tensors.lse,
-                             &recording.tensors.grad_output, &recording.tensors.grad_query,
-                             &recording.tensors.grad_key, &recording.tensors.grad_value}) {
-          output->reset();
-        }
-        const ElementType type = recording.tensors.query->type;
-        audit_answer(host, recording, type, audit);
-      }
-    }
+    for_each_recording(path, audit, [&](Recording& recording) {
+      forget_outputs(recording.tensors);
+      require_present(recording.tensors.query, "query");
+      audit_answer(host, recording, recording.tensors.query->type, audit);
+    });
   }
 }
 
@@ -109,14 +106,18 @@ ExitStatus run_audit(const AuditOptions& all, Cluster& cluster) {
   if (all.kernel.given()) {
     audit_kernel(all, audit);
   } else {
-    for (const std::string& path : options.paths) audit_path(path, audit);
+    for (const std::string& path : options.paths) {
+      for_each_recording(path, audit,
+                         [&audit](Recording& recording) { audit_recording(recording, audit); });
+    }
   }
   const std::string text = audit_text(audit.cases);
   cluster.agree("the report", text);
   if (cluster.is_first()) {
     write_results(
         text, audit_json(audit.cases), options.files, [&audit] { return audit_html(audit.cases); },
-        [&audit] { return junit_xml(audit.cases); });
+        [&audit] { return junit_xml(audit.cases); },
+        [&audit] { return witness_text(audit.cases); });
   }
   return status_of(summarise(audit.cases));
 }
@@ -130,7 +131,9 @@ Command add_audit(CLI::App& program) {
       "audit", "Recorded tensors, or a live kernel, against the certified reference");
   app->footer(
       "PATH: a .safetensors or .npz file or a directory of .npy files with query, key, value\n"
-      "and output (also q, k, v, o); an ONNX backend test; or a directory of many of those.\n"
+      "and output (also q, Q, q_proj, query_states, ..., attn_output; \"layers.3.query\" belongs "
+      "to\n"
+      "a recording layers.3); an ONNX backend test; or a directory of many of those.\n"
       "With grad_output (as output) it may hold grad_query, grad_key and grad_value, beside\n"
       "output or alone: each is audited like it.\n"
       "The contract comes from the ONNX node or the safetensors metadata key \"attention\",\n"
@@ -145,20 +148,27 @@ Command add_audit(CLI::App& program) {
   all->type.add_to(*app, "Element type of generated problems; default: all that it takes");
   app->add_option("--problems", all->problems, "Generated problems in each type")
       ->type_name("N")
+      ->check(decimal_integer())
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app->add_option("--problem-seed", all->problem_seed, "Chooses the generated problems")
       ->type_name("N")
+      ->check(decimal_integer())
       ->capture_default_str();
   app->callback([app, paths] {
     if (paths->count() == 0 && app->count("--kernel") == 0) {
       throw CLI::RequiredError("PATH or --kernel");
     }
   });
+  options->tensors.add_to(*app);
   options->contract.add_to(*app);
+  options->operands.add_to(*app);
   options->tolerance.add_to(*app);
   app->add_flag("--no-filter", options->no_filter,
                 "Ball arithmetic alone: the same verdicts, much slower");
+  app->add_flag("--no-self-check", options->no_self_check,
+                "Do not ask a few rows that the filter decided again by ball arithmetic; a\n"
+                "contradiction ends the audit with status 70");
   app->add_flag("--no-diagnosis", options->no_diagnosis,
                 "Verdicts alone: do not search for the fault that explains a failure");
   app->add_option("--diagnosis-seconds", options->diagnosis_seconds,
@@ -168,19 +178,26 @@ Command add_audit(CLI::App& program) {
       ->capture_default_str();
   auto* sample = app->add_option("--sample", options->sample,
                                  "Audit a random choice of ROWS output rows of each problem");
-  sample->type_name("ROWS")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
+  sample->type_name("ROWS")
+      ->check(decimal_integer())
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
   app->add_option("--seed", options->seed, "Chooses the rows; the same ones on every machine")
       ->type_name("N")
+      ->check(decimal_integer())
       ->needs(sample)
       ->capture_default_str();
   app->add_option("--journal", options->journal,
                   "Keep finished blocks in FILE and go on from there after an interruption")
       ->type_name("FILE");
   app->add_option("--threads", options->threads, "Threads; 0: as many as there are cores")
+      ->check(decimal_integer())
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   options->files.add_to(*app);
   app->add_option("--junit", options->files.junit, "Write a JUnit XML report to FILE")
+      ->type_name("FILE");
+  app->add_option("--witness", options->files.witness,
+                  "Write what the worst elements are made of to FILE, for gqaverify-recheck")
       ->type_name("FILE");
   return {app, [all](Cluster& cluster) { return run_audit(*all, cluster); }, true};
 }

@@ -1,7 +1,7 @@
 // gqaverify claims: what people write about grouped-query attention, with verdicts.
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -9,7 +9,7 @@
 #include "command.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/file.hpp"
-#include "gqa/io/llama2c_checkpoint.hpp"
+#include "gqa/io/output_projections.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/claim_report.hpp"
 #include "gqa/report/html/pages.hpp"
@@ -29,19 +29,19 @@ struct ClaimsOptions {
   OutputFiles files;
 };
 
-// --trained-model, $GQAVERIFY_DATA, or the data beside the sources; empty: none.
+// --trained-model, or the recordings shipped: where they were installed, or beside the sources.
 fs::path trained_model_folder(const ClaimsOptions& options) {
   if (!options.trained_model.empty()) return options.trained_model;
-  const char* data = std::getenv("GQAVERIFY_DATA");
-  const fs::path folder =
-      fs::path(data != nullptr ? data : GQAVERIFY_DATA_BESIDE_SOURCE) / "llama2c-stories260k";
-  return fs::exists(folder) ? folder : fs::path();
+  const fs::path installed = GQAVERIFY_TRAINED_MODEL_INSTALLED;
+  return fs::exists(installed) ? installed : fs::path(GQAVERIFY_TRAINED_MODEL_SOURCE);
 }
 
-// layer0.safetensors, layer1.safetensors, ... and the checkpoint, all of which must be there.
+// Recorded layers and what their heads are multiplied by, all of which must be there.
 TrainedModel read_trained_model(const fs::path& folder) {
   TrainedModel model;
-  model.output_projections = read_llama2c_checkpoint(folder / "stories260K.bin").output_projections;
+  fs::path projections = folder / "output_projections.safetensors";
+  if (!fs::exists(projections)) projections = folder / "stories260K.bin";
+  model.output_projections = read_output_projections(projections);
   for (std::size_t layer = 0; layer < model.output_projections.size(); ++layer) {
     const fs::path path = folder / fmt::format("layer{}.safetensors", layer);
     try {
@@ -74,13 +74,14 @@ ExitStatus run_claims(const ClaimsOptions& options) {
   for (const std::string& name : options.names) chosen.push_back(&find_claim(name, "NAME"));
   const bool whole = chosen.empty();
   if (whole) chosen = claims();
+  const bool asks_model =
+      std::ranges::any_of(chosen, [](const Claim* claim) { return claim->needs_trained_model; });
   TrainedModel model;
-  const fs::path folder = trained_model_folder(options);
-  if (!folder.empty()) model = read_trained_model(folder);
+  if (asks_model) model = read_trained_model(trained_model_folder(options));
   Progress progress("claims", static_cast<std::int64_t>(chosen.size()));
   std::vector<ClaimReport> reports;
   for (const Claim* claim : chosen) {
-    reports.push_back(adjudicate(*claim, folder.empty() ? nullptr : &model));
+    reports.push_back(adjudicate(*claim, asks_model ? &model : nullptr));
     progress.update(static_cast<std::int64_t>(reports.size()));
   }
   if (!options.certificates.empty()) write_certificates(reports, options.certificates);
@@ -96,16 +97,15 @@ Command add_claims(CLI::App& program) {
   CLI::App* app = program.add_subcommand(
       "claims", "What is said about grouped-query attention: proved, checked or refuted");
   app->footer(
-      "Without NAME: the table. Every verdict is computed anew. Claim (gg) needs the recordings "
-      "of\n"
-      "a trained model, from --trained-model; without them it stays open and the status is 2.\n"
+      "Without NAME: the table. Every verdict is computed anew. Claim (gg) is about a trained "
+      "model,\n"
+      "whose recordings are shipped.\n"
       "Example: gqaverify claims u w y --certificates found && gqaverify check found/*.json");
   app->add_option("NAME", options->names, "Claims such as u or gg: the whole argument of each");
   app->add_option("--trained-model", options->trained_model,
-                  fmt::format("Folder with stories260K.bin and its layer*.safetensors; default: "
-                              "llama2c-stories260k in $GQAVERIFY_DATA, or, where that is not set, "
-                              "in {}, beside the sources of this program",
-                              fs::path(GQAVERIFY_DATA_BESIDE_SOURCE).lexically_normal().string()))
+                  "Folder with layer0.safetensors, ... of a trained model and its "
+                  "output_projections.safetensors or stories260K.bin; default: the recordings "
+                  "shipped, fixtures/recordings/stories260K")
       ->type_name("FOLDER");
   app->add_option("--certificates", options->certificates,
                   "Write each certificate to a file of FOLDER, for gqaverify check")

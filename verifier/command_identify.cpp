@@ -1,24 +1,36 @@
-// gqaverify identify: the contract that a live kernel implements, beside the declared one.
+// gqaverify identify: the contract that a recording fits, or that a live kernel implements.
 #include <fmt/format.h>
 
 #include <memory>
 
+#include "arguments.hpp"
 #include "cluster.hpp"
 #include "command.hpp"
+#include "gqa/diagnose/identify/identified_contract.hpp"
 #include "gqa/diagnose/probes/identify.hpp"
 #include "gqa/diagnose/probes/kernel_probes.hpp"
+#include "gqa/error.hpp"
+#include "gqa/io/recordings.hpp"
 #include "gqa/report/html/pages.hpp"
+#include "gqa/report/identified_report.hpp"
 #include "gqa/report/probe_report.hpp"
 #include "gqa/version.hpp"
 #include "kernel_flags.hpp"
 #include "output.hpp"
+#include "progress.hpp"
 
 namespace gqa::program {
 namespace {
 
-struct IdentifyOptions {
+struct IdentifyFlags {
+  std::vector<std::string> paths;
   KernelFlags kernel;
   TypeFlag type;
+  ContractFlags contract;
+  OperandFlags operands;
+  TensorFlags tensors;
+  ToleranceFlags tolerance;
+  double seconds = 60;
   OutputFiles files;
 };
 
@@ -35,7 +47,7 @@ ExitStatus status_of(const std::vector<ProbeReport>& reports) {
   return status;
 }
 
-ExitStatus run_identify(const IdentifyOptions& options) {
+ExitStatus identify_kernel(const IdentifyFlags& options) {
   KernelHost host = options.kernel.start();
   std::vector<ProbeReport> reports;
   std::vector<ProbeCase> shown;
@@ -54,20 +66,106 @@ ExitStatus run_identify(const IdentifyOptions& options) {
   return status_of(reports);
 }
 
+IdentifiedRecording identified(Recording& recording, const IdentifyFlags& flags) {
+  IdentifiedRecording result;
+  result.path = recording.path;
+  try {
+    flags.contract.apply(recording.contract);
+    flags.operands.apply(recording.tensors, recording.contract);
+    IdentifyOptions options;
+    options.tolerance = flags.tolerance.tolerance();
+    options.seconds = flags.seconds;
+    result.found = identify_contract(recording.tensors, recording.contract, options);
+  } catch (const InputError& error) {
+    result.error = error.what();
+    result.error_code = error.code();
+  }
+  return result;
+}
+
+void identify_path(const std::string& path, const IdentifyFlags& flags,
+                   std::vector<IdentifiedRecording>& results) {
+  try {
+    for (const std::filesystem::path& found : find_recordings(path)) {
+      for (Recording& recording : read_recordings(found, flags.tensors.choice())) {
+        results.push_back(identified(recording, flags));
+      }
+    }
+  } catch (const InputError& error) {
+    results.push_back({path, {}, error.what(), error.code()});
+  }
+}
+
+// The worst over recordings.
+ExitStatus status_of(const std::vector<IdentifiedRecording>& results) {
+  ExitStatus status = all_holds;
+  for (const IdentifiedRecording& result : results) {
+    if (!result.error.empty()) return bad_input;
+    const bool fits =
+        result.found.fit == ContractFit::declared || result.found.fit == ContractFit::found;
+    if (!fits) status = result.found.cut_short && status == all_holds ? undecided : decided_wrong;
+  }
+  return results.empty() ? undecided : status;
+}
+
+ExitStatus identify_recordings(const IdentifyFlags& flags) {
+  if (!flags.files.html.empty()) {
+    throw InputError("output.no_page", "--html", "there is no page of recordings; take --json");
+  }
+  std::vector<IdentifiedRecording> results;
+  Progress progress("recordings", static_cast<std::int64_t>(flags.paths.size()));
+  std::int64_t done = 0;
+  for (const std::string& path : flags.paths) {
+    identify_path(path, flags, results);
+    progress.update(++done);
+  }
+  std::string text;
+  nlohmann::ordered_json json{{"schema", "gqaverify.identify/1"}, {"version", version}};
+  json["recordings"] = nlohmann::ordered_json::array();
+  for (const IdentifiedRecording& result : results) {
+    text += identified_text(result);
+    json["recordings"].push_back(identified_json(result));
+  }
+  write_results(text, json, flags.files.json);
+  return status_of(results);
+}
+
 }  // namespace
 
 Command add_identify(CLI::App& program) {
-  auto options = std::make_shared<IdentifyOptions>();
+  auto options = std::make_shared<IdentifyFlags>();
   CLI::App* app = program.add_subcommand(
-      "identify", "The contract that a live kernel implements, beside the declared one");
+      "identify", "The contract that a recording fits, or that a live kernel implements");
   app->footer(
-      "The kernel runs in a process of its own; src/gqa/kernel/abi.h says what it exports.\n"
-      "Marks: ! differs from what was declared, ? could not be determined.\n"
+      "PATH: recordings with query, key, value and output, as for audit. Layout, head map, causal\n"
+      "rule, window, lengths, scale, softcap, sink and ALiBi are searched together; the flags and\n"
+      "the file say where the search begins. What fits has passed an audit of every row.\n"
+      "Example: gqaverify identify dump.npz\n"
+      "\n"
+      "With --kernel a kernel runs in a process of its own; src/gqa/kernel/abi.h says what it\n"
+      "exports. Marks: ! differs from what was declared, ? could not be determined.\n"
       "Example: gqaverify identify --kernel ./libmykernel.so --type bfloat16");
-  options->kernel.add_to(*app, true);
+  auto* paths = app->add_option("PATH", options->paths, "Recorded problems");
+  options->kernel.add_to(*app, false);
   options->type.add_to(*app, "Element type of the probes; default: every one that it takes");
+  options->tensors.add_to(*app);
+  options->contract.add_to(*app);
+  options->operands.add_to(*app);
+  options->tolerance.add_to(*app);
+  app->add_option("--seconds", options->seconds, "No step of a search begins later than that")
+      ->type_name("N")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app->callback([app, paths] {
+    const bool live = app->count("--kernel") > 0;
+    if (paths->count() == 0 && !live) throw CLI::RequiredError("PATH or --kernel");
+    if (paths->count() > 0 && live) throw CLI::ExcludesError("PATH", "--kernel");
+  });
   options->files.add_to(*app);
-  return {app, [options](Cluster&) { return run_identify(*options); }};
+  return {app, [options](Cluster&) {
+            return options->kernel.given() ? identify_kernel(*options)
+                                           : identify_recordings(*options);
+          }};
 }
 
 }  // namespace gqa::program

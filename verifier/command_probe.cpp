@@ -31,8 +31,10 @@ ExitStatus write(const ProbeOptions& options) {
   return all_holds;
 }
 
-// An absent output was not verified: only a full set of right answers holds.
+// A file that could not be read, or holds another probe, was not verified; nor was an absent
+// output: only a full set of right answers holds.
 ExitStatus status_of(const ProbeReport& report) {
+  if (report.count(Verdict::error) > 0) return bad_input;
   if (report.count(Verdict::fail) > 0) return decided_wrong;
   const auto all = static_cast<std::int64_t>(report.results.size());
   return report.count(Verdict::pass) == all && all > 0 ? all_holds : undecided;

@@ -4,13 +4,15 @@
 #include <memory>
 #include <optional>
 
+#include "arguments.hpp"
 #include "cluster.hpp"
 #include "command.hpp"
+#include "decimal_integer.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/contract_json.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/io/json.hpp"
-#include "gqa/io/llama2c_checkpoint.hpp"
+#include "gqa/io/output_projections.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/rank_report.hpp"
 #include "output.hpp"
@@ -24,7 +26,7 @@ struct RankOptions {
   std::optional<std::int64_t> key_size;  // default: value_size
   std::uint64_t seed = 1;
   std::vector<std::string> recordings;
-  std::string contract;
+  StatedContract contract;
   std::string checkpoint;
   std::string json;
 };
@@ -39,12 +41,7 @@ ExitStatus prove(const RankOptions& options) {
 
 // A file wins over the recording, a flag over both.
 void apply(const RankOptions& options, Contract& contract) {
-  const std::string& stated = options.contract;
-  if (stated.starts_with("{")) {
-    read_contract(parse_json_strictly(stated, "--contract"), contract, "--contract");
-  } else if (!stated.empty()) {
-    read_contract(parse_json_strictly(read_text_file(stated), stated), contract, stated);
-  }
+  options.contract.apply(contract);
   if (options.configuration.causal) contract.causal = true;
   if (options.configuration.window) {
     validate_window(options.configuration);
@@ -72,7 +69,7 @@ ExitStatus measure(const RankOptions& options) {
   }
   std::vector<Tensor<double>> projections;
   if (!options.checkpoint.empty()) {
-    projections = read_llama2c_checkpoint(options.checkpoint).output_projections;
+    projections = read_output_projections(options.checkpoint);
     if (projections.size() != paths.size()) {
       throw InputError("checkpoint.layers", options.checkpoint,
                        fmt::format("has {} layers for {} recordings; give one for each, in order",
@@ -113,6 +110,7 @@ void add_group(CLI::App& app, CLI::Option* recording, RankOptions& options) {
   flag("--softmax-reachable", c.softmax_reachable,
        "Witnesses by queries on shared keys, not any row-stochastic pattern");
   app.add_option("--seed", options.seed, "Of the witness")
+      ->check(decimal_integer())
       ->capture_default_str()
       ->excludes(recording);
   app.callback([=] {
@@ -141,12 +139,14 @@ Command add_rank(CLI::App& program) {
   RankConfiguration& c = options->configuration;
   app->add_flag("--causal", c.causal, "Keys up to the query's own position are visible");
   app->add_option("--window", c.window, "Keys j with |i - j| < W are visible")->type_name("W");
-  app->add_option("--contract", options->contract,
+  app->add_option("--contract", options->contract.stated,
                   "Of recordings: a JSON file with contract fields, or the JSON object itself")
       ->type_name("FILE")
       ->needs(recording);
-  app->add_option("--checkpoint", options->checkpoint,
-                  "Of recordings, one per layer: a llama2.c model, whose output projections count")
+  app->add_option(
+         "--checkpoint", options->checkpoint,
+         "Of recordings, one per layer: a llama2.c model, or a safetensors file with layer0, "
+         "..., whose output projections count")
       ->type_name("FILE")
       ->needs(recording);
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "decimal_integer.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa::program {
@@ -9,6 +10,15 @@ namespace {
 
 constexpr std::array probed_types{ElementType::binary64, ElementType::binary32,
                                   ElementType::binary16, ElementType::bfloat16};
+
+// NaN is neither below the range that is allowed nor above it.
+CLI::Validator number_of_seconds() {
+  return CLI::Validator(
+      [](const std::string& text) -> std::string {
+        return text.find_first_not_of("0123456789.eE+-") == text.npos ? "" : "is not a number";
+      },
+      "");
+}
 
 }  // namespace
 
@@ -19,9 +29,11 @@ void KernelFlags::add_to(CLI::App& command, bool required) {
   command.add_option("--kernel-options", options_, "Passed to the kernel's gqa_kernel_configure")
       ->type_name("TEXT");
   command.add_option("--timeout", seconds_, "Seconds that one call may take")
+      ->check(number_of_seconds())
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();
   command.add_option("--memory", memory_, "MiB that the kernel may use, tensors not counted")
+      ->check(decimal_integer())
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 30))
       ->capture_default_str();
 }

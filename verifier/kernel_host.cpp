@@ -1,11 +1,10 @@
-// The process that a kernel under audit runs in: gqaverify-kernel-host LIBRARY MEMORY_BYTES.
+// The process that a kernel under audit runs in: gqaverify-kernel-host LIBRARY MEMORY_BYTES NUMBER.
 //
 // Started by gqa::KernelHost, never by hand: it talks through the descriptors of
-// gqa/kernel/host_protocol.hpp. Whatever the kernel does ends this process alone.
+// gqa/kernel/host_protocol.hpp. Whatever the kernel does ends this process alone, with all that the
+// kernel started: a second process, without the kernel's code, sees to that.
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,6 +12,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -20,8 +20,11 @@
 #include <fstream>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "gqa/kernel/host_protocol.hpp"
+#include "kernel_processes.hpp"
+#include "kernel_state.hpp"
 
 using namespace gqa::host_protocol;
 
@@ -30,8 +33,11 @@ namespace {
 // Read by the signal handler.
 char* shared_memory = nullptr;
 std::size_t shared_bytes = 0;
+std::uint64_t current_number = 0;  // of the request that is being answered
+std::atomic<bool> has_returned = false;
 
-void send_reply(const Reply& reply) {
+void send_reply(Reply& reply) {
+  reply.number = current_number;
   send(control_descriptor, &reply, sizeof reply, MSG_NOSIGNAL);
 }
 
@@ -63,13 +69,15 @@ void on_fatal_signal(int signal, siginfo_t* info, void* context) {
   static Reply reply;
   reply.kind = ReplyKind::fault;
   reply.code = signal;
-  reply.memory_exhausted = memory_is_exhausted();
+  reply.memory_exhausted = memory_is_exhausted() ? 1 : 0;
   if ((signal == SIGSEGV || signal == SIGBUS) && info->si_code > 0) {
     const auto* address = static_cast<const char*>(info->si_addr);
-    reply.has_address = true;
-    reply.in_memory = address >= shared_memory && address < shared_memory + shared_bytes;
-    reply.address = reply.in_memory ? static_cast<std::uint64_t>(address - shared_memory)
-                                    : reinterpret_cast<std::uint64_t>(address);
+    const bool in_memory = address >= shared_memory && address < shared_memory + shared_bytes;
+    reply.has_address = 1;
+    reply.in_memory = in_memory ? 1 : 0;
+    reply.after_return = in_memory && has_returned ? 1 : 0;
+    reply.address = in_memory ? static_cast<std::uint64_t>(address - shared_memory)
+                              : reinterpret_cast<std::uint64_t>(address);
     reply.access = access_of(context);
   }
   send_reply(reply);
@@ -90,14 +98,6 @@ void install_signal_handlers() {
   }
 }
 
-// A kernel that hangs does not see that its auditor is gone; this thread does.
-void* end_with_auditor(void* /*unused*/) {
-  pollfd control{control_descriptor, POLLRDHUP, 0};
-  while (poll(&control, 1, -1) < 0) {
-  }
-  _exit(EXIT_FAILURE);
-}
-
 // Private memory in use now, in bytes: the sixth field of statm.
 std::uint64_t private_memory() {
   std::ifstream statm("/proc/self/statm");
@@ -107,10 +107,11 @@ std::uint64_t private_memory() {
 }
 
 void limit_resources(std::uint64_t memory_bytes) {
-  const rlimit none{0, 0};
-  setrlimit(RLIMIT_CORE, &none);
   const rlimit data{private_memory() + memory_bytes, private_memory() + memory_bytes};
   setrlimit(RLIMIT_DATA, &data);
+  // Files are memory too where they have none of their own, the shared one first.
+  const rlimit files{memory_bytes, memory_bytes};
+  setrlimit(RLIMIT_FSIZE, &files);
 }
 
 struct Kernel {
@@ -151,7 +152,7 @@ bool load(const char* path, Kernel& kernel, Reply& reply) {
                   std::to_string(reply.capabilities.abi_version).c_str());
   }
   reply.kind = ReplyKind::loaded;
-  reply.configurable = kernel.configure != nullptr;
+  reply.configurable = kernel.configure != nullptr ? 1 : 0;
   return true;
 }
 
@@ -168,7 +169,26 @@ bool map_memory(const Request& request) {
   return true;
 }
 
+// The tensors of a call that has returned may be read, not written: a thread that goes on writing
+// is seen. They go when the next ones come.
+void close_memory() {
+  has_returned = true;
+  mprotect(shared_memory, shared_bytes, PROT_READ);
+}
+
+// Threads that are there wait for work, or are still at it: the latter have this long to show.
+void wait_for_late_threads() {
+  std::ifstream status("/proc/self/stat");
+  std::string field;
+  constexpr int threads_field = 20;  // no name of ours has a space
+  for (int i = 0; i < threads_field; ++i) status >> field;
+  if (field == "1") return;
+  constexpr timespec grace{0, 3'000'000};
+  nanosleep(&grace, nullptr);
+}
+
 void unmap_memory() {
+  if (shared_memory == nullptr) return;
   munmap(shared_memory, shared_bytes);
   shared_memory = nullptr;
   shared_bytes = 0;
@@ -204,14 +224,17 @@ gqa_kernel_problem problem_of(Request& request) {
 template <class Call>
 void call_kernel(Reply& reply, Call call) {
   using Clock = std::chrono::steady_clock;
+  const gqa::kernel_host::ProcessState before;
+  const std::vector<pid_t> helpers = gqa::kernel_host::children();  // that loading started
+  has_returned = false;
   const auto start = Clock::now();
   try {
     reply.kind = ReplyKind::returned;
     reply.code = call();
-    reply.memory_exhausted = reply.code > GQA_KERNEL_UNSUPPORTED && memory_is_exhausted();
+    reply.memory_exhausted = reply.code > GQA_KERNEL_UNSUPPORTED && memory_is_exhausted() ? 1 : 0;
   } catch (const std::bad_alloc& error) {
     reply.kind = ReplyKind::threw;
-    reply.memory_exhausted = true;
+    reply.memory_exhausted = 1;
     set_text(reply, error.what());
   } catch (const std::exception& error) {
     reply.kind = ReplyKind::threw;
@@ -220,18 +243,25 @@ void call_kernel(Reply& reply, Call call) {
     reply.kind = ReplyKind::threw;
     set_text(reply, "an exception of an unknown type");
   }
+  reply.changes = before.changes();
+  before.restore();  // before any arithmetic of ours, which might trap
   reply.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  install_signal_handlers();  // which are the kernel's to change, but for its call alone
+  reply.left_processes = static_cast<std::uint32_t>(gqa::kernel_host::end_children(helpers));
 }
 
 void serve(const Kernel& kernel, Request& request) {
   Reply reply{};
+  current_number = request.number;
+  unmap_memory();
   if (request.operation == Operation::configure) {
     request.options.back() = '\0';
     call_kernel(reply, [&] { return kernel.configure(request.options.data()); });
   } else if (map_memory(request)) {
     const gqa_kernel_problem problem = problem_of(request);
     call_kernel(reply, [&] { return kernel.run(&problem); });
-    unmap_memory();
+    close_memory();
+    wait_for_late_threads();
   } else {
     reply.kind = ReplyKind::threw;
     set_text(reply, "the shared memory cannot be mapped");
@@ -242,11 +272,11 @@ void serve(const Kernel& kernel, Request& request) {
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  if (argument_count != 3 || fcntl(control_descriptor, F_GETFD) < 0) return 64;
+  if (argument_count != 4 || fcntl(control_descriptor, F_GETFD) < 0) return 64;
   close_range(memory_descriptor + 1, ~0U, 0);
+  gqa::kernel_host::fork_supervised(control_descriptor);
   install_signal_handlers();
-  pthread_t watch{};
-  if (pthread_create(&watch, nullptr, end_with_auditor, nullptr) != 0) return EXIT_FAILURE;
+  current_number = std::strtoull(arguments[3], nullptr, 10);
   limit_resources(std::strtoull(arguments[2], nullptr, 10));
   Kernel kernel;
   Reply loaded{};

@@ -28,7 +28,7 @@ void print_text(const std::string& text) {
 
 void write_results(const std::string& text, const nlohmann::ordered_json& json,
                    const std::string& json_path) {
-  write_results(text, json, OutputFiles{json_path, "", ""}, {}, {});
+  write_results(text, json, OutputFiles{json_path, "", "", ""}, {}, {});
 }
 
 void OutputFiles::add_to(CLI::App& command) {
@@ -44,7 +44,8 @@ void OutputFiles::add_to(CLI::App& command) {
 }
 
 void write_results(const std::string& text, const nlohmann::ordered_json& json,
-                   const OutputFiles& files, const MakeText& page, const MakeText& junit) {
+                   const OutputFiles& files, const MakeText& page, const MakeText& junit,
+                   const MakeText& witness) {
   // Foreign text that is not UTF-8 is shown with replacement characters, never thrown on.
   const MakeText dump = [&json] {
     return printable_text(
@@ -60,6 +61,7 @@ void write_results(const std::string& text, const nlohmann::ordered_json& json,
     }
   };
   deliver(files.junit, junit);
+  deliver(files.witness, witness);
   deliver(files.html, page);
   deliver(files.json, dump);
   // Whatever could not be written, what was found out is told.

@@ -19,11 +19,12 @@ void print_text(const std::string& text);
 void write_results(const std::string& text, const nlohmann::ordered_json& json,
                    const std::string& json_path);
 
-/// --json and --html of commands that have both, and --junit of those that have it.
+/// --json and --html of commands that have both, --junit and --witness of those that have them.
 struct OutputFiles {
   std::string json;
   std::string html;
   std::string junit;
+  std::string witness;
 
   /// Both on standard output are wrong usage.
   void add_to(CLI::App& command);
@@ -31,9 +32,11 @@ struct OutputFiles {
 
 using MakeText = std::function<std::string()>;
 
-/// The same, with a page of HTML and a JUnit report, which are made only if they were asked for.
+/// The same, with a page of HTML, a JUnit report and a witness, which are made only if they were
+/// asked for.
 void write_results(const std::string& text, const nlohmann::ordered_json& json,
-                   const OutputFiles& files, const MakeText& page, const MakeText& junit = {});
+                   const OutputFiles& files, const MakeText& page, const MakeText& junit = {},
+                   const MakeText& witness = {});
 
 /// "1 element", "3 elements".
 std::string counted(std::int64_t count, const std::string& noun);

@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 4> output_flags{"--json", "--html", "--junit", "--journal"};
+constexpr std::array<std::string_view, 5> output_flags{"--json", "--html", "--junit", "--witness",
+                                                       "--journal"};
 // What is read out of a folder, by one command or another.
 constexpr std::array<std::string_view, 5> read_suffixes{".safetensors", ".npz", ".npy", ".pb",
                                                         ".onnx"};

@@ -51,7 +51,7 @@ void require_shape(const TypedTensor& output, const Probe& probe, const std::str
   }
 }
 
-ProbeResult answer_of(const std::filesystem::path& directory, Probe probe) {
+ProbeResult answer_of(const std::filesystem::path& directory, const Probe& probe) {
   const Recording found = read_recording(file_of(directory, probe));
   require_unchanged(found, probe);
   ProbeResult result;
@@ -64,9 +64,32 @@ ProbeResult answer_of(const std::filesystem::path& directory, Probe probe) {
   }
   if (result.answer.output) require_shape(*result.answer.output, probe, where);
   result.answer.supported = result.answer.output != nullptr;
-  result.probe = std::move(probe);
+  result.probe = probe;
   result.probe.tensors.output = result.answer.output;
   return result;
+}
+
+// A file that is not what it must be is one answer, and the rest goes on.
+ProbeResult guarded_answer_of(const std::filesystem::path& directory, const Probe& probe) {
+  try {
+    return answer_of(directory, probe);
+  } catch (const InputError& error) {
+    ProbeResult result;
+    result.probe = probe;
+    result.error = fmt::format("{} [{}]", error.what(), error.code());
+    return result;
+  }
+}
+
+// The type that a probe is in; nullopt: its file does not tell.
+std::optional<ElementType> type_of(const std::filesystem::path& file) {
+  try {
+    const Recording recording = read_recording(file);
+    if (recording.tensors.query) return recording.tensors.query->type;
+  } catch (const InputError&) {
+    // Told where its answer is read.
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -92,27 +115,23 @@ std::size_t write_probes(const std::filesystem::path& directory, ElementType typ
 
 std::vector<ProbeResult> read_answers(const std::filesystem::path& directory, ElementType& type) {
   std::vector<ProbeResult> results;
+  bool any = false;
   std::optional<ElementType> found_type;
   for (const Probe& probe : probes(ElementType::binary32)) {
     const std::filesystem::path file = file_of(directory, probe);
-    if (std::filesystem::exists(file)) {
-      const Recording found = read_recording(file);
-      if (!found.tensors.query) {
-        throw InputError("contract.missing_tensor", found.path + ": query", "is needed and absent");
-      }
-      found_type = found.tensors.query->type;
-      break;
-    }
+    if (!std::filesystem::exists(file)) continue;
+    any = true;
+    if (!found_type) found_type = type_of(file);
   }
-  if (!found_type) {
+  if (!any) {
     throw InputError("probe.none_found", directory.string(),
                      "holds no probe; gqaverify probe write makes them");
   }
-  type = *found_type;
-  for (Probe& probe : probes(type)) {
+  type = found_type.value_or(ElementType::binary32);
+  for (const Probe& probe : probes(type)) {
     if (probe.key_row_stride_factor != 1) continue;
     if (std::filesystem::exists(file_of(directory, probe))) {
-      results.push_back(answer_of(directory, std::move(probe)));
+      results.push_back(guarded_answer_of(directory, probe));
     }
   }
   return results;

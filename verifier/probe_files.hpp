@@ -17,8 +17,10 @@ std::size_t write_probes(const std::filesystem::path& directory, ElementType typ
 /// The probes of DIR with their outputs: tensor `output` of NAME.safetensors, or the array of
 /// NAME.output.npy. A probe without an output comes back unsupported.
 ///
-/// Errors: InputError at the file: "probe.none_found", "probe.changed" (a file's inputs are not
-/// the probe's), "probe.output_shape", "probe.output_type", and those of the readers.
+/// A file that cannot be read, or is not what it must be, comes back with ProbeResult::error, which
+/// ends with a code: "probe.changed" (its inputs are not the probe's), "probe.output_shape",
+/// "probe.output_type", or one of the readers'.
+/// Errors: InputError "probe.none_found" at the directory.
 std::vector<ProbeResult> read_answers(const std::filesystem::path& directory, ElementType& type);
 
 }  // namespace gqa::program

@@ -21,6 +21,7 @@ the main job:
   gqaverify enumerate --engine boost   the same with an independent engine
   gqaverify verify                     every exact fixture
   gqaverify audit                      the recorded kernel in fixtures/recordings
+  gqaverify audit --causal             a trained model's layers, fixtures/recordings/stories260K
 
 What is in place is kept, so that another run is quick. Exit status: 0 only if
 everything succeeded, otherwise that of the first command that failed.
@@ -53,10 +54,12 @@ job() {
 main_job() {
   # No match leaves the pattern itself, which the audit then reports as missing.
   local recordings=("$root"/fixtures/recordings/*.safetensors)
+  local layers=("$root"/fixtures/recordings/stories260K/layer*.safetensors)
   job "210 cases in exact fractions (gmp)" "$program" enumerate --engine gmp
   job "210 cases in exact fractions (boost)" "$program" enumerate --engine boost
   job "exact fixtures" "$program" verify
   job "audit of a recorded kernel" "$program" audit "${recordings[@]}"
+  job "audit of a trained model's layers" "$program" audit --causal "${layers[@]}"
 }
 
 main() {

@@ -27,7 +27,8 @@ MAY_INCLUDE = {
 # before it. "" are the files beside the rooms. A room that is not listed here is a breach.
 ROOMS = {
     "audit": ["models", "decide", "work", "enclose", "filter", "outputs", "gradients", ""],
-    "diagnose": ["evaluate", "faults", "explain", "measure", "local", "", "tensors", "probes", "cases"],
+    "diagnose": ["evaluate", "faults", "explain", "measure", "local", "", "tensors", "probes", "identify",
+                 "cases"],
 }
 
 # A library reports by value and by exception; only the program writes and ends.
@@ -142,6 +143,22 @@ def breaches_of_oracle_file(path):
             yield f"an oracle shares nothing with the library, yet includes {include}"
 
 
+# What the checkers of witnesses may use: nothing that whoever doubts the library would have to trust.
+CHECKER_MODULES = {"json", "math", "sys", "fractions", "types"}
+
+
+def breaches_of_checker(path):
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        for module in re.findall(r"^\s*(?:import|from)\s+(\w+)", text, re.MULTILINE):
+            if module not in CHECKER_MODULES:
+                yield f"a checker needs nothing but {sorted(CHECKER_MODULES)}, yet imports {module}"
+        return
+    for include in INCLUDE.findall(without_comments(text)):
+        if "/" in include or "." in include and include != "gmpxx.h":
+            yield f"a checker needs nothing but GMP and the standard library, yet includes {include}"
+
+
 def self_check(tmp):
     """A test that finds nothing must be shown to be able to find something."""
     bad = {
@@ -170,6 +187,10 @@ def self_check(tmp):
             yield f"self-check: {name} was not caught"
         if name in good and found:
             yield f"self-check: {name}: {found}"
+    for name, text in {"a.py": "import numpy", "b.cpp": '#include "gqa/num/ball.hpp"', "c.cpp": "#include <arb.h>"}.items():
+        (tmp / name).write_text(text + "\n", encoding="utf-8")
+        if not list(breaches_of_checker(tmp / name)):
+            yield f"self-check: the checker {name} was not caught"
     ring = {"num/c.hpp": "num/d.hpp", "num/d.hpp": "num/e.hpp", "num/e.cpp": "num/c.hpp",
             "num/f.cpp": "num/f.hpp", "num/f.hpp": "num/c.hpp"}
     for name, included in ring.items():
@@ -196,12 +217,15 @@ def main(arguments):
     found += ["a circle of units: " + ", ".join(circle) for circle in circles(library, root)]
     for path in oracles:
         found += [f"{path.relative_to(root)}: {b}" for b in breaches_of_oracle_file(path)]
+    checkers = sorted(path for path in (root / "recheck").iterdir() if path.suffix in (".py", ".cpp"))
+    for path in checkers:
+        found += [f"{path.relative_to(root)}: {b}" for b in breaches_of_checker(path)]
     for breach in found:
         print(breach)
-    if not library or not oracles:
+    if not library or not oracles or len(checkers) != 2:
         print("there was nothing to check")
         return 1
-    print(f"{len(library)} library files, {len(oracles)} oracles: {len(found)} breaches")
+    print(f"{len(library)} library files, {len(oracles)} oracles, {len(checkers)} checkers: {len(found)} breaches")
     return 1 if found else 0
 
 

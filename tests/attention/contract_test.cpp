@@ -8,7 +8,8 @@ using namespace gqa;
 using gqa::test::refusal_of;
 
 TEST_CASE("contract: every name is read back as the value it names") {
-  for (const Layout layout : {Layout::bhsd, Layout::bshd, Layout::sbhd, Layout::bsh, Layout::thd}) {
+  for (const Layout layout :
+       {Layout::bhsd, Layout::bshd, Layout::sbhd, Layout::bsh, Layout::thd, Layout::hsd}) {
     CHECK(parse_layout(name(layout), "layout") == layout);
   }
   for (const CausalAlignment alignment :

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "support/errors.hpp"
 
 using namespace gqa;
@@ -154,4 +156,33 @@ TEST_CASE("dimensions: heads that do not divide, and lists that do not fit, are 
   CHECK(map_refusal(list({0, 1, 1, 0}), 3, 2) == "contract.head_map_length at head_map");
   CHECK(map_refusal(list({0, 1, 2}), 3, 2) == "contract.head_map_entry at head_map");
   CHECK(map_refusal(list({0, -1, 1}), 3, 2) == "contract.head_map_entry at head_map");
+}
+
+TEST_CASE("dimensions: what no element stands for cannot be large") {
+  constexpr std::int64_t huge = std::int64_t{1} << 40;
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  const auto refusal = [](const Shape& query, const Shape& key, const Shape& value) {
+    return refusal_of([&] {
+      ProblemShapes shapes;
+      shapes.query = query;
+      shapes.key = key;
+      shapes.value = value;
+      resolve_dimensions(shapes);
+    });
+  };
+  const std::string at_query = "contract.size_without_elements at query";
+  const std::string at_key = "contract.size_without_elements at key";
+  const std::string at_value = "contract.size_without_elements at value";
+  CHECK(refusal({huge, 1, 0, 4}, {huge, 1, 0, 4}, {huge, 1, 0, 4}) == at_query);
+  CHECK(refusal({1 << 26, 1, 0, 4}, {1 << 26, 1, 0, 4}, {1 << 26, 1, 0, 4}) == at_query);
+  CHECK(refusal({1, huge, 0, 4}, {1, 1, 3, 4}, {1, 1, 3, 4}) == at_query);
+  CHECK(refusal({huge, huge, 0, 4}, {huge, 1, 0, 4}, {huge, 1, 0, 4}) == at_query);
+  CHECK(refusal({0, largest, 1, 1}, {0, largest, 1, 1}, {0, largest, 1, 1}) == at_query);
+  CHECK(refusal({1, 1, 3, 4}, {1, huge, 0, 4}, {1, huge, 0, 4}) == at_key);
+  CHECK(refusal({1, 1, 3, 4}, {1, 1, 0, 4}, {1, 1, 0, huge}) == at_value);
+  CHECK(refusal({0, 1, 1, 1}, {0, 1, largest, 1}, {0, 1, largest, 1}) == at_key);
+  CHECK(refusal({0, 1, largest, 1}, {0, 1, 1, 1}, {0, 1, 1, 1}) == at_query);
+  // Rows without keys, and files without rows, of ordinary sizes.
+  CHECK(refusal({2, 8, 3, 4}, {2, 2, 0, 4}, {2, 2, 0, 6}) == "none");
+  CHECK(refusal({2, 8, 0, 4}, {2, 2, 5, 4}, {2, 2, 5, 6}) == "none");
 }

@@ -188,3 +188,33 @@ TEST_CASE("visibility: equals the rules asked one by one, on random problems") {
     }
   }
 }
+
+TEST_CASE("visibility: a window of any size hides what the rule says, and never overflows") {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  const std::vector<std::int64_t> sides{-1, 0, 1, 3, 7, 8, 1000, largest - 1, largest};
+  // The rule itself, in integers that cannot overflow.
+  const auto allows = [](const Window& window, std::int64_t position, std::int64_t key) {
+    const __int128 distance = static_cast<__int128>(key) - position;
+    return (window.left < 0 || -distance <= window.left) &&
+           (window.right < 0 || distance <= window.right);
+  };
+  for (const std::int64_t left : sides) {
+    for (const std::int64_t right : sides) {
+      for (std::int64_t position = -9; position <= 9; ++position) {
+        for (const KeyRange keys : {KeyRange{0, 0}, KeyRange{0, 6}, KeyRange{2, 7}}) {
+          CAPTURE(left);
+          CAPTURE(right);
+          CAPTURE(position);
+          const Window window{left, right};
+          const KeyRange found = window_keys(keys, window, position);
+          const KeyRange narrow = window_keys(keys, narrowed(window, 9, 16), position);
+          for (std::int64_t key = keys.begin; key < keys.end; ++key) {
+            CHECK(found.contains(key) == allows(window, position, key));
+            CHECK(narrow.contains(key) == allows(window, position, key));
+          }
+          if (!found.empty()) CHECK((found.begin >= keys.begin && found.end <= keys.end));
+        }
+      }
+    }
+  }
+}

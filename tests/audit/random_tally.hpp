@@ -35,6 +35,7 @@ inline AuditTally random_tally(Random& random, const AuditTally& empty, std::int
     tally.decided_exactly += random.integer(0, 1);
     tally.undecided += random.integer(0, 1);
     tally.not_finite_references += random.integer(0, 1);
+    tally.self_checked += random.integer(0, 1);
     if (element.within.certainly_not()) {
       tally.add_violation(head, element.index[2], element.index[3]);
       tally.proved_violations += random.integer(0, 1);

@@ -49,6 +49,42 @@ class Audit(CommandLine):
             "audit", "--atol", 0, "--contract", contract, "--window=-1,-1", path, status=HOLDS
         )
 
+    def test_a_window_of_any_size_says_what_a_wide_one_says(self):
+        # T=16, N=16 at most: beyond that a side hides nothing, in the audit and in its diagnosis.
+        path = project() / "fixtures/recordings/gqa_window.safetensors"
+        said = []
+        for side in ("1000", "9223372036854775807"):
+            for window in (f"5,{side}", f"{side},5", f"{side},{side}"):
+                flags = ["--head-map", "interleaved", f"--window={window}", path]
+                out = self.run_program("audit", *flags, status=WRONG).stdout
+                said.append(out.replace(side, "WIDE"))
+        self.assertIn("head_map", said[0])
+        self.assertEqual(said[:3], said[3:])
+
+    def test_a_bias_of_many_bits_leaves_no_tie_open(self):
+        # ALiBi at distances 2, 1 and 0 on the mask: scores -2^e - 2^-59, 0 and 0. The output is 1/2,
+        # exactly 1/4 away from what is recorded.
+        for exponent in (0, 60, 70, 80):
+            path = self.folder / f"tie_{exponent}.safetensors"
+            tensors = {
+                "query": ([1, 1, 1, 1], [0]),
+                "key": ([1, 1, 3, 1], [1, 1, 1]),
+                "value": ([1, 1, 3, 1], [0.5, 0.25, 0.75]),
+                "attn_mask": ([1, 1, 1, 3], [-(2.0**exponent), 2.0**-60, 0]),
+                "alibi_slopes": ([1], [2.0**-60]),
+                "output": ([1, 1, 1, 1], [0.75]),
+            }
+            safetensors_file.write(path, None, tensors)
+            self.run_program("audit", "--atol", "1/4", "--rtol", 0, path, status=HOLDS)
+            below = "1152921504606846975/4611686018427387904"  # 1/4 - 2^-62
+            self.run_program("audit", "--atol", below, "--rtol", 0, path, status=WRONG)
+
+    def test_rows_of_the_filter_are_asked_again_and_the_report_says_how_many(self):
+        path = project() / "fixtures/recordings/gqa_prefill.safetensors"
+        for flags, rows in (([], 4), (["--sample", 2], 2), (["--no-self-check"], 0), (["--no-filter"], 0)):
+            case = self.run_json("audit", *flags, path, status=HOLDS)["cases"][0]
+            self.assertEqual(case["self_check"], {"rows": rows, "contradictions": 0}, flags)
+
     def test_ties_are_decided(self):
         self.run_program("audit", "--atol", 0, self.recording(), status=HOLDS)
         self.run_program("audit", "--atol", "1/8", self.recording((2.125, 3.875)), status=HOLDS)

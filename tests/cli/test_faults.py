@@ -9,6 +9,7 @@ from command_line import BAD_INPUT, CommandLine, HOLDS, project
 DEFINITION = re.compile(r'\bFaultKind\b\s*\w*\s*\{\s*"([a-z_0-9]+\.[a-z_0-9]+)"')
 # What documents give as a name: `scale.twice`, `scale.output (36.9)`.
 WRITTEN = re.compile(r"`([a-z_0-9]+\.[a-z_0-9]+)(?: \([^`]*\))?`")
+FILES = (".py", ".md", ".hpp", ".cpp")
 
 
 class Faults(CommandLine):
@@ -33,7 +34,7 @@ class Faults(CommandLine):
                  *sorted((project() / "docs").glob("*.md"))]
         for page in pages:
             for name in WRITTEN.findall(page.read_text(encoding="utf-8")):
-                if name.split(".")[0] in known.values() and not name.endswith((".py", ".md", ".cpp")):
+                if name.split(".")[0] in known.values() and not name.endswith(FILES):
                     self.assertIn(name, known, f"{page.name} gives `{name}`")
 
     def test_the_list_has_a_line_for_each_and_a_family_gives_all_of_its_own(self):

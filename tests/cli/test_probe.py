@@ -93,25 +93,57 @@ class Probe(CommandLine):
     def test_no_answer_at_all_is_undecided(self):
         self.run_program("probe", "check", self.probes, status=UNDECIDED)
 
+    def bad_answer(self, name):
+        """The error of that probe's file; the other answers are judged all the same."""
+        got = self.run_json("probe", "check", self.probes, status=BAD_INPUT)
+        verdicts = {probe["name"]: probe["verdict"] for probe in got["probes"]}
+        self.assertEqual(verdicts["scale"], "pass")
+        self.assertEqual(verdicts[name], "error")
+        self.assertEqual(got["summary"]["error"], 1)
+        error = [probe["error"] for probe in got["probes"] if probe["name"] == name][0]
+        out = self.run_program("probe", "check", self.probes, status=BAD_INPUT).stdout
+        self.assertIn(f"error     {name}: ", out)
+        self.assertIn(f"    {error}\n", out)
+        return error
+
+    def test_a_probe_file_that_cannot_be_read_or_has_no_query_is_one_error(self):
+        self.answer(["scale"], lambda head, heads, kv_heads: head // (heads // kv_heads))
+        # The first of all: its type is asked before anything else.
+        first = self.written[0] if self.written[0] != "scale" else self.written[1]
+        path = self.probes / f"{first}.safetensors"
+        content = path.read_bytes()
+        path.write_bytes(content[:-1])
+        self.assertIn("[safetensors.truncated]", self.bad_answer(first))
+        path.write_bytes(content)
+        for name in ("head_map", "softcap"):
+            path = self.probes / f"{name}.safetensors"
+            content = path.read_bytes()
+            metadata, tensors = safetensors_file.read(path)
+            del tensors["query"]
+            safetensors_file.write(path, metadata, tensors)
+            self.assertIn(f"{path}: query: is not what the probe holds", self.bad_answer(name))
+            path.write_bytes(content)
+
     def test_a_changed_probe_is_refused(self):
+        self.answer(["scale"], lambda head, heads, kv_heads: head // (heads // kv_heads))
         path = self.probes / "head_map.safetensors"
         metadata, tensors = safetensors_file.read(path)
         tensors["value"][1][0] += 1
         safetensors_file.write(path, metadata, tensors)
-        result = self.run_program("probe", "check", self.probes, status=BAD_INPUT)
-        self.assertIn(f"{path}: value", result.stderr)
-        self.assertIn("[probe.changed]", result.stderr)
+        error = self.bad_answer("head_map")
+        self.assertIn(f"{path}: value", error)
+        self.assertIn("[probe.changed]", error)
 
     def test_an_output_of_another_shape_is_refused(self):
-        self.answer(["head_map"], lambda head, heads, kv_heads: 0)
+        self.answer(["head_map", "scale"], lambda head, heads, kv_heads: head // (heads // kv_heads))
         path = self.probes / "head_map.safetensors"
         metadata, tensors = safetensors_file.read(path)
         shape, numbers = tensors["output"]
         tensors["output"] = ([shape[0], shape[2], shape[1], shape[3]], numbers)
         safetensors_file.write(path, metadata, tensors)
-        result = self.run_program("probe", "check", self.probes, status=BAD_INPUT)
-        self.assertIn(f"{path}: output", result.stderr)
-        self.assertIn("[probe.output_shape]", result.stderr)
+        error = self.bad_answer("head_map")
+        self.assertIn(f"{path}: output", error)
+        self.assertIn("[probe.output_shape]", error)
 
     def test_wrong_usage_and_an_empty_folder(self):
         self.run_program("probe", status=USAGE)

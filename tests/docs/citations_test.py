@@ -34,6 +34,7 @@ FOREIGN = {
     "run.c": "llama2.c",
     "op_attention.py": "ONNX",
     "ContribOperators.md": "ONNX Runtime",
+    "dynamic.c": "OpenBLAS",
     "version.hpp": "made when building",
     "aten/src/ATen/native/transformers/attention.cpp": "PyTorch",
     "jax/_src/nn/functions.py": "JAX",

@@ -158,3 +158,32 @@ TEST_CASE("crosscheck: a joined comparison is within only if every part is") {
   joined.merge(good);
   CHECK_FALSE(joined.within);
 }
+
+TEST_CASE("crosscheck: a long double is read as it is, far beyond and below what a double holds") {
+  if (std::numeric_limits<long double>::max_exponent < 16384) return;  // a double by another name
+  for (const int exponent : {16383, 1030, 1024, -1074, -1080, -16382, -16445}) {
+    CAPTURE(exponent);
+    const Tensor<Rational> exact({2}, {power_of_two(exponent), Rational(-power_of_two(exponent))});
+    const Tensor<long double> output({2},
+                                     {std::ldexp(1.0L, exponent), -std::ldexp(1.0L, exponent)});
+    const CrossCheck check = compare_with_exact(output, exact, Tensor<Rational>({2}, Rational(0)));
+    CHECK(check.within);
+    CHECK(check.max_error == 0);
+  }
+  // All 64 bits of the significand count.
+  const Tensor<long double> output({1}, {1 + std::ldexp(1.0L, -63)});
+  const Tensor<Rational> exact({1}, {Rational(1 + power_of_two(-63))});
+  CHECK(compare_with_exact(output, exact, Tensor<Rational>({1}, Rational(0))).within);
+}
+
+TEST_CASE("crosscheck: values beyond a format's largest number are not compared in it") {
+  Problem<GmpNumbers> problem = sample_problem();
+  for (Rational& value : problem.value.data()) value *= parse_rational("1e310");
+  const auto result = attention(problem);
+  CHECK(crosscheck(problem, result, CheckFormat::binary64).beyond_range);
+  for (const CheckFormat format : {CheckFormat::long_double, CheckFormat::decimal50}) {
+    const CrossCheck check = crosscheck(problem, result, format);
+    CHECK_FALSE(check.beyond_range);
+    CHECK(check.within);
+  }
+}

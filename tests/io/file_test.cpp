@@ -84,3 +84,57 @@ TEST_CASE("file: a device is never replaced by a file") {
   CHECK(error.where() == "/dev/null");
   CHECK(std::filesystem::is_character_file("/dev/null"));
 }
+
+TEST_CASE("file: symbolic links are written through, also to a file that is not there yet") {
+  const TemporaryDirectory directory;
+  namespace fs = std::filesystem;
+  write_file_atomically(directory / "data", "old");
+  fs::create_symlink("data", directory / "link");
+  fs::create_symlink("link", directory / "link to link");
+  write_file_atomically(directory / "link to link", "new");
+  CHECK(fs::is_symlink(directory / "link"));
+  CHECK(fs::is_symlink(directory / "link to link"));
+  CHECK(read_text_file(directory / "data") == "new");
+  fs::create_symlink("absent", directory / "to absent");
+  write_file_atomically(directory / "to absent", "made");
+  CHECK(read_text_file(directory / "absent") == "made");
+  fs::create_symlink("loop", directory / "loop");
+  CHECK(refusal_of([&] { write_file_atomically(directory / "loop", "x"); }) ==
+        "file.unwritable at " + (directory / "loop").string());
+}
+
+TEST_CASE("file: a file that is replaced keeps its permissions") {
+  const TemporaryDirectory directory;
+  namespace fs = std::filesystem;
+  write_file_atomically(directory / "data", "old");
+  for (const auto rights : {fs::perms(0600), fs::perms(0640), fs::perms(0755)}) {
+    fs::permissions(directory / "data", rights);
+    write_file_atomically(directory / "data", "new");
+    CHECK(fs::status(directory / "data").permissions() == rights);
+  }
+}
+
+TEST_CASE("file: what cannot be written is known before there is anything to write") {
+  const TemporaryDirectory directory;
+  const auto refusal = [](const std::filesystem::path& path) {
+    return refusal_of([&] { require_writable(path); });
+  };
+  CHECK(refusal(directory / "new") == "none");
+  write_file_atomically(directory / "data", "x");
+  CHECK(refusal(directory / "data") == "none");
+  CHECK(directory.entries() == 1);
+  const std::string code = "file.unwritable at ";
+  CHECK(refusal(directory / "no/data") == code + (directory / "no/data").string());
+  CHECK(refusal(directory / ".") == code + (directory / ".").string());
+  CHECK(refusal("/dev/null") == code + "/dev/null");
+}
+
+TEST_CASE("file: a size that no memory has is refused before any is asked for") {
+  const TemporaryDirectory directory;
+  const std::filesystem::path sparse = directory / "sparse";
+  write_file_atomically(sparse, "x");
+  std::error_code error;
+  std::filesystem::resize_file(sparse, std::uintmax_t{1} << 43, error);
+  if (error) return;  // a file system without sparse files
+  CHECK(refusal_of([&] { read_file(sparse); }) == "file.too_large at " + sparse.string());
+}

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 #include "io/io_support.hpp"
 
 using namespace gqa;
@@ -106,4 +108,29 @@ TEST_CASE("json: foreign text is shortened and escaped for messages") {
   CHECK(printable("a\nb\x1b[0m") == "a\\nb\\u001b[0m");
   CHECK(printable("\xff") == "\\ufffd");
   CHECK(printable(std::string(1000, 'x')) == std::string(160, 'x') + "...");
+}
+
+TEST_CASE("json: many keys and many objects cost time in proportion to the text") {
+  // Quadratic in the 200,000 objects, this took minutes.
+  std::string text = "{";
+  for (int i = 0; i < 200000; ++i) text += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\":{}";
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(parse_json_strictly(text + "}", "file.json").size() == 200000);
+  CHECK(error_of_text(text + R"(,"77":1})").where() == "file.json: 77");
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  CHECK(taken.count() < 20);  // a second, on a machine that is not busy
+}
+
+TEST_CASE("json: exponents of exact numbers are counted before anything is made of them") {
+  const auto refusal = [](std::size_t count, const std::string& number) {
+    const nlohmann::json document{{"a", {std::vector<std::string>(count, number)}}};
+    return refusal_of([&] { require_moderate_exponents(document, "file.json"); });
+  };
+  const std::string refused = "json.numbers_too_large at file.json";
+  CHECK(refusal(200, "1e20000") == "none");
+  CHECK(refusal(201, "1e20000") == refused);
+  CHECK(refusal(201, "-1.5E-20000") == refused);
+  CHECK(refusal(201, "0x1p+20000") == refused);
+  CHECK(refusal(1000000, "2*ln(3)") == "none");
+  CHECK(refusal(41, "1e" + std::string(1000, '9')) == refused);
 }

@@ -128,3 +128,10 @@ TEST_CASE("MultiHeadAttention: projection biases, padding masks and buffers are 
   check_refused(multi_head_attention(float_attribute("softcap", 1)), rank3_values(),
                 "onnx.unsupported_attribute", place + "attribute softcap");
 }
+
+TEST_CASE("GroupQueryAttention: heads beyond the query's columns are refused before room is made") {
+  ModelText text = group_query_attention();
+  text.attributes = int_attribute("num_heads", 2147483647) + int_attribute("kv_num_heads", 1) +
+                    int_attribute("smooth_softmax", 1);
+  CHECK(refusal_of([&] { recording_of(text, rank3_values()); }).starts_with("onnx.heads_mismatch"));
+}

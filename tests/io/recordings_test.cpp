@@ -206,3 +206,22 @@ TEST_CASE("backend test: files too many, too few or of another name are refused 
   fs::remove_all(data_set);
   check_error([&] { read_recordings(path); }, "backend_test.no_data_sets", path);
 }
+
+TEST_CASE("recordings: a link that leads nowhere is one case, and its neighbours are others") {
+  const TemporaryDirectory directory;
+  write_safetensors(directory / "a.safetensors", small_safetensors());
+  fs::create_symlink("nowhere", directory / "b.safetensors");
+  fs::create_symlink("c.npz", directory / "c.npz");  // to itself
+  fs::create_symlink("nowhere", directory / "notes.txt");
+  const std::vector<fs::path> found = find_recordings(directory / ".");
+  CHECK(names_of(found) == std::vector<std::string>{"a.safetensors", "b.safetensors", "c.npz"});
+  CHECK(refusal_of([&] { read_recordings(found[1]); }).starts_with("file.not_found at "));
+  CHECK(refusal_of([&] { read_recordings(found[2]); }).starts_with("file.unreadable at "));
+}
+
+TEST_CASE("recordings: suffixes in capitals are looked at") {
+  const TemporaryDirectory directory;
+  write_safetensors(directory / "A.SafeTensors", small_safetensors());
+  CHECK(names_of(find_recordings(directory / ".")) == std::vector<std::string>{"A.SafeTensors"});
+  CHECK(read_recordings(directory / "A.SafeTensors").size() == 1);
+}

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "support/errors.hpp"
 #include "support/random.hpp"
@@ -137,4 +138,31 @@ TEST_CASE("rational: text and the second engine give the number back") {
     CHECK(rational_cast<Rational>(value) == value);
     CHECK(rational_cast<BoostRational>(value) == to_boost(value));
   }
+}
+
+TEST_CASE("rational: products of powers are exact, and refused by size before they are computed") {
+  const std::vector<Rational> bases{2, quotient("3", "5"), 1};
+  PowerRoom room;
+  CHECK(product_of_powers(bases, std::vector<Rational>{3, -2, 7}, room) == quotient("200", "9"));
+  CHECK(product_of_powers(bases, std::vector<Rational>{0, 0, quotient("1", "1")}, room) == 1);
+  CHECK_FALSE(product_of_powers(bases, std::vector<Rational>{quotient("1", "2"), 0, 0}, room));
+  // 2^1000000 has a million bits, 10^20000 to that power would have 66 thousand million; one to any
+  // power has one.
+  PowerRoom fresh;
+  const std::vector<Rational> two{2};
+  CHECK(product_of_powers(two, std::vector<Rational>{1000000}, fresh) == power_of_two(1000000));
+  CHECK_FALSE(product_of_powers(two, std::vector<Rational>{2000000}, fresh));
+  const std::vector<Rational> huge{parse_rational("1e20000")};
+  CHECK_FALSE(product_of_powers(huge, std::vector<Rational>{1000000}, fresh));
+  CHECK_FALSE(product_of_powers(huge, std::vector<Rational>{-1000000}, fresh));
+  const std::vector<Rational> one{1};
+  CHECK(product_of_powers(one, std::vector<Rational>{parse_rational("1e300")}, fresh) == 1);
+}
+
+TEST_CASE("rational: the room of several products is used up by all of them") {
+  PowerRoom room;
+  const std::vector<Rational> two{2};
+  int products = 0;
+  while (product_of_powers(two, std::vector<Rational>{1000000}, room)) ++products;
+  CHECK(products == 33);  // of 2^26 bits, two million each
 }

@@ -334,3 +334,28 @@ TEST_CASE("certificate: a matrix is ruled out by weights alone, and by rows that
   document["left"] = {"0"};
   CHECK(checked(document).reason == "both sides are equal");
 }
+
+TEST_CASE("certificate: powers that a few digits ask for cost nothing, or are not computed") {
+  const auto verdict = [](const std::string& keys, const std::string& values,
+                          const std::string& base) {
+    return check_certificate(
+        R"({"schema":"gqaverify.certificate/1","kind":"counterexample","head":0,"key_scale":"1",
+            "identity":"mean_pooled_output","left":["1"],"right":["1/2"],"keys":)" +
+            keys + R"(,"values":)" + values + R"(,"bases":[")" + base + R"("]})",
+        "c.json");
+  };
+  for (const char* base : {"2", "3e200", "1e20000"}) {
+    CAPTURE(base);
+    // One position: its strength is a common factor, whatever its size. The output is the value.
+    const auto one = verdict(R"([[["1000000"]],[["0"]]])", R"([[["1"]],[["0"]]])", base);
+    CAPTURE(one.reason);
+    CHECK(one.verified);
+  }
+  for (const char* base : {"3e200", "1e20000"}) {
+    CAPTURE(base);
+    const auto two =
+        verdict(R"([[["1000000"],["0"]],[["0"],["0"]]])", R"([[["1"],["2"]],[["0"],["0"]]])", base);
+    CHECK_FALSE(two.verified);
+    CHECK(two.reason == "a power is too large to be evaluated");
+  }
+}

@@ -1,19 +1,18 @@
 #include "gqa/attention/attention_problem.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "gqa/attention/dialect.hpp"
+#include "gqa/attention/layout_fit.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {
 namespace {
-
-void require_present(const std::shared_ptr<const TypedTensor>& tensor, const char* name) {
-  if (tensor) return;
-  throw InputError("contract.missing_tensor", name, "is needed and absent");
-}
 
 std::int64_t heads_or_zero(const std::optional<std::int64_t>& heads) {
   return heads.value_or(0);
@@ -116,9 +115,24 @@ std::vector<double> broadcast_slopes(std::vector<double> slopes, const Dimension
   return result;
 }
 
-}  // namespace
+// A transposition is what most often makes shapes disagree.
+InputError with_layouts_that_fit(const InputError& error, const ProblemTensors& tensors,
+                                 const Contract& contract) {
+  constexpr std::array<std::string_view, 6> codes{
+      "contract.shape_rank",   "contract.shape_mismatch", "contract.heads_not_divisible",
+      "contract.layout_heads", "contract.layout_width",   "contract.head_count"};
+  if (std::ranges::find(codes, error.code()) == codes.end()) return error;
+  constexpr std::size_t told = 3;
+  std::vector<std::string> flags;
+  for (const Contract& fitting : fitting_layouts(tensors, contract, told)) {
+    flags.push_back(layout_flags(fitting));
+  }
+  if (flags.empty()) return error;
+  return {error.code(), error.where(),
+          fmt::format("{}; the shapes fit with {}", error.message(), fmt::join(flags, " or "))};
+}
 
-AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& declared) {
+AttentionProblem checked_problem_of(const ProblemTensors& tensors, const Contract& declared) {
   const Contract contract = resolve_dialect(declared);
   validate(contract);
   if (tensors.cu_seqlens_q || tensors.cu_seqlens_k) {
@@ -128,8 +142,9 @@ AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& dec
   require_present(tensors.query, "query");
   require_present(tensors.key, "key");
   require_present(tensors.value, "value");
-  const auto view = [&](const auto& tensor, const auto& heads, const char* name) {
-    return StridedTensor(tensor, contract.layout, heads_or_zero(heads), name);
+  const auto view = [&](const auto& tensor, const auto& heads, Operand operand) {
+    return StridedTensor(tensor, contract.layout_of(operand), heads_or_zero(heads),
+                         std::string(name(operand)));
   };
   // Caches are BHSD whatever the layout of the new rows, as in ONNX Attention.
   const auto cache = [](const auto& tensor, const char* name) {
@@ -142,11 +157,11 @@ AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& dec
   const auto past_value = cache(tensors.past_value, "past_value");
   AttentionProblem problem;
   problem.contract = contract;
-  problem.query = view(tensors.query, contract.q_num_heads, "query");
-  problem.key = History(view(tensors.key, contract.kv_num_heads, "key"));
-  problem.value = History(view(tensors.value, contract.kv_num_heads, "value"));
+  problem.query = view(tensors.query, contract.q_num_heads, Operand::query);
+  problem.key = History(view(tensors.key, contract.kv_num_heads, Operand::key));
+  problem.value = History(view(tensors.value, contract.kv_num_heads, Operand::value));
   problem.bias = std::move(bias);
-  if (tensors.output) problem.output = view(tensors.output, contract.q_num_heads, "output");
+  if (tensors.output) problem.output = view(tensors.output, contract.q_num_heads, Operand::output);
   const Dimensions d = resolve_dimensions(shapes_of(problem, tensors, past_key, past_value));
   require_head_count(contract.q_num_heads, d.q_heads, "q_num_heads");
   require_head_count(contract.kv_num_heads, d.kv_heads, "kv_num_heads");
@@ -165,16 +180,59 @@ AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& dec
   return problem;
 }
 
+}  // namespace
+
+void require_present(const std::shared_ptr<const TypedTensor>& tensor, const char* name) {
+  if (tensor) return;
+  throw InputError("contract.missing_tensor", name, "is needed and absent");
+}
+
+AttentionProblem make_problem(const ProblemTensors& tensors, const Contract& declared) {
+  try {
+    return checked_problem_of(tensors, declared);
+  } catch (const InputError& error) {
+    throw with_layouts_that_fit(error, tensors, declared);
+  }
+}
+
 Ball AttentionProblem::scale_ball() const {
   if (contract.scale) return Ball(*contract.scale);
   return Ball(1) / sqrt(Ball(static_cast<int>(dimensions.key_size)));
 }
 
-std::optional<double> AttentionProblem::sink_of(std::int64_t head) const {
-  if (!sink) return std::nullopt;
-  const double logit = (*sink)[static_cast<std::size_t>(head)];
+std::optional<double> sink_logit(const std::optional<std::vector<double>>& sinks,
+                                 std::int64_t head) {
+  if (!sinks) return std::nullopt;
+  const double logit = (*sinks)[static_cast<std::size_t>(head)];
   if (logit == -std::numeric_limits<double>::infinity()) return std::nullopt;
   return logit;
+}
+
+BiasTerms AttentionProblem::bias_of(std::int64_t batch, std::int64_t head, std::int64_t row,
+                                    std::int64_t key) const {
+  BiasTerms terms;
+  if (bias) {
+    // The mask that came with the bias hides what lies beyond its end.
+    const auto index = broadcast_index(bias->shape(), batch, head, row, key);
+    if (index) terms.mask = bias->data()[*index];
+  }
+  if (alibi_slopes) {
+    terms.slope = (*alibi_slopes)[static_cast<std::size_t>(batch * dimensions.q_heads + head)];
+    terms.distance = std::abs(visibility.position(batch, row) - key);
+  }
+  return terms;
+}
+
+bool BiasTerms::is_finite() const {
+  return std::isfinite(mask) && std::isfinite(slope);
+}
+
+Rational BiasTerms::sum() const {
+  return Rational(mask) - Rational(slope) * Rational(static_cast<long>(distance));
+}
+
+Ball BiasTerms::magnitude() const {
+  return Ball(std::abs(mask)) + Ball(std::abs(slope)) * Ball(static_cast<double>(distance));
 }
 
 double AttentionProblem::scale_double() const {

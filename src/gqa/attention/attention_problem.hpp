@@ -7,39 +7,32 @@
 
 #include "gqa/attention/contract.hpp"
 #include "gqa/attention/dimensions.hpp"
+#include "gqa/attention/problem_tensors.hpp"
 #include "gqa/attention/strided_tensor.hpp"
 #include "gqa/attention/visibility.hpp"
 
 namespace gqa {
 
-/// Raw tensors by the names of docs/contract.md, in the declared layout; absent ones are null.
-struct ProblemTensors {
-  std::shared_ptr<const TypedTensor> query;
-  std::shared_ptr<const TypedTensor> key;
-  std::shared_ptr<const TypedTensor> value;
-  std::shared_ptr<const TypedTensor> output;
-  std::shared_ptr<const TypedTensor> past_key;
-  std::shared_ptr<const TypedTensor> past_value;
-  std::shared_ptr<const TypedTensor> attn_mask;
-  std::shared_ptr<const TypedTensor> nonpad_kv_seqlen;
-  std::shared_ptr<const TypedTensor> sink;
-  std::shared_ptr<const TypedTensor> alibi_slopes;
-  // Packed documents (layout THD): cut_documents makes a problem of each.
-  std::shared_ptr<const TypedTensor> cu_seqlens_q;
-  std::shared_ptr<const TypedTensor> cu_seqlens_k;
-  // Further outputs, audited where they are there; in the layouts that docs/contract.md states.
-  std::shared_ptr<const TypedTensor> present_key;
-  std::shared_ptr<const TypedTensor> present_value;
-  std::shared_ptr<const TypedTensor> qk_matmul_output;
-  std::shared_ptr<const TypedTensor> lse;
-  // Of a backward pass: what it is given besides the inputs, shaped as output, and what it
-  // gives, shaped as query, key and value; in their layouts.
-  std::shared_ptr<const TypedTensor> grad_output;
-  std::shared_ptr<const TypedTensor> grad_query;
-  std::shared_ptr<const TypedTensor> grad_key;
-  std::shared_ptr<const TypedTensor> grad_value;
-  int qk_matmul_output_mode = 0;  ///< 0 scaled scores, 1 after softcap, 2 after bias, 3 weights
+/// Errors: InputError "contract.missing_tensor" at `name` if there is none.
+void require_present(const std::shared_ptr<const TypedTensor>& tensor, const char* name);
+
+/// What is added to one score after softcap: mask - slope distance.
+struct BiasTerms {
+  double mask = 0;            ///< the finite part of a float mask
+  double slope = 0;           ///< ALiBi
+  std::int64_t distance = 0;  ///< |p_i - j|; 0 without slopes
+
+  bool is_finite() const;
+  /// The sum, exactly. Precondition: is_finite().
+  Rational sum() const;
+  /// |mask| + |slope| distance at the thread's precision: what sums of both may reach on the way.
+  Ball magnitude() const;
 };
+
+/// A head's sink among `sinks` [Hq]; nullopt if there is none, or it is minus infinity, whose exp
+/// adds nothing.
+std::optional<double> sink_logit(const std::optional<std::vector<double>>& sinks,
+                                 std::int64_t head);
 
 /// Operands in BHSD order, checked against each other and the contract.
 ///
@@ -62,11 +55,16 @@ struct AttentionProblem {
   /// last place as a double. Exact only if the contract states a number.
   Ball scale_ball() const;
   double scale_double() const;
-  /// The sink's logit of a query head; nullopt if there is none, or it is minus infinity,
-  /// whose exp adds nothing.
-  std::optional<double> sink_of(std::int64_t head) const;
-  /// The bias of one score: mask bias - slope |p_i - j|, as exact doubles to be summed.
+  std::optional<double> sink_of(std::int64_t head) const { return sink_logit(sink, head); }
+  /// What a row of that query head must hold if it sees no key.
+  EmptyRow empty_row_of(std::int64_t head) const {
+    return empty_row_rule(contract.empty_row, sink_of(head).has_value());
+  }
   bool has_bias() const { return bias.has_value() || alibi_slopes.has_value(); }
+  /// The bias of the score of query row `row` and key `key`. The filter reads whole rows of the
+  /// same in vector loops of its own (audit/filter/filter_bias.hpp).
+  BiasTerms bias_of(std::int64_t batch, std::int64_t head, std::int64_t row,
+                    std::int64_t key) const;
 };
 
 /// Builds and validates a problem; its contract is the declared one, resolved by

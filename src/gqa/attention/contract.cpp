@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <span>
 
@@ -17,10 +18,13 @@ struct Named {
   Enum value;
 };
 
-constexpr std::array layouts{Named<Layout>{"BHSD", Layout::bhsd},
-                             Named<Layout>{"BSHD", Layout::bshd},
-                             Named<Layout>{"SBHD", Layout::sbhd}, Named<Layout>{"BSH", Layout::bsh},
-                             Named<Layout>{"THD", Layout::thd}};
+constexpr std::array layouts{
+    Named<Layout>{"BHSD", Layout::bhsd}, Named<Layout>{"BSHD", Layout::bshd},
+    Named<Layout>{"SBHD", Layout::sbhd}, Named<Layout>{"BSH", Layout::bsh},
+    Named<Layout>{"THD", Layout::thd},   Named<Layout>{"HSD", Layout::hsd}};
+constexpr std::array operand_names{
+    Named<Operand>{"query", Operand::query}, Named<Operand>{"key", Operand::key},
+    Named<Operand>{"value", Operand::value}, Named<Operand>{"output", Operand::output}};
 constexpr std::array head_map_kinds{Named<HeadMapKind>{"contiguous", HeadMapKind::contiguous},
                                     Named<HeadMapKind>{"interleaved", HeadMapKind::interleaved},
                                     Named<HeadMapKind>{"explicit", HeadMapKind::explicit_list}};
@@ -72,6 +76,9 @@ std::optional<std::vector<std::int64_t>> parse_integers(std::string_view text) {
 std::string_view name(Layout value) {
   return name_in<Layout>(layouts, value);
 }
+std::string_view name(Operand value) {
+  return name_in<Operand>(operand_names, value);
+}
 std::string_view name(HeadMapKind value) {
   return name_in<HeadMapKind>(head_map_kinds, value);
 }
@@ -85,6 +92,40 @@ std::string_view name(EmptyRow value) {
 Layout parse_layout(std::string_view text, const std::string& where) {
   return parse_in<Layout>(layouts, text, where);
 }
+bool Contract::has_one_layout() const {
+  return std::ranges::all_of(
+      operands, [this](Operand operand) { return layout_of(operand) == layout_of(operands[0]); });
+}
+
+void state_layouts(Contract& contract, std::string_view text, const std::string& where) {
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos) {
+      contract.layout = parse_layout(part, where);
+      contract.own_layouts = {};
+    } else {
+      const auto operand = parse_in<Operand>(operand_names, part.substr(0, equals), where);
+      contract.own_layouts[static_cast<std::size_t>(operand)] =
+          parse_layout(part.substr(equals + 1), where);
+    }
+    if (comma == std::string_view::npos) return;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string layouts_text(const Contract& contract) {
+  std::string text(
+      name(contract.has_one_layout() ? contract.layout_of(Operand::query) : contract.layout));
+  if (contract.has_one_layout()) return text;
+  for (const Operand operand : operands) {
+    const Layout own = contract.layout_of(operand);
+    if (own != contract.layout) text += fmt::format(",{}={}", name(operand), name(own));
+  }
+  return text;
+}
+
 CausalAlignment parse_causal_alignment(std::string_view text, const std::string& where) {
   return parse_in<CausalAlignment>(alignments, text, where);
 }
@@ -144,7 +185,10 @@ void validate(const Contract& contract) {
                        fmt::format("the list names KV head {}", entry));
     }
   }
-  if (contract.layout == Layout::bsh && !(contract.q_num_heads && contract.kv_num_heads)) {
+  const bool folded = std::ranges::any_of(operands, [&contract](Operand operand) {
+    return contract.layout_of(operand) == Layout::bsh;
+  });
+  if (folded && !(contract.q_num_heads && contract.kv_num_heads)) {
     throw InputError("contract.layout_heads", "layout",
                      "layout BSH folds the heads into the last axis and needs q_num_heads and "
                      "kv_num_heads");

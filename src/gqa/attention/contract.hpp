@@ -14,8 +14,12 @@ namespace gqa {
 
 /// Where the axes of query, key, value and output are.
 /// B batch, H heads, S positions, D width; bsh folds heads into the last axis;
-/// thd is the packed layout of total positions, heads, width.
-enum class Layout { bhsd, bshd, sbhd, bsh, thd };
+/// thd is the packed layout of total positions, heads, width; hsd has no batch axis.
+enum class Layout { bhsd, bshd, sbhd, bsh, thd, hsd };
+
+/// The tensors that have a layout of heads, positions and width.
+enum class Operand { query, key, value, output };
+inline constexpr std::array operands{Operand::query, Operand::key, Operand::value, Operand::output};
 
 /// Which KV head a query head reads.
 enum class HeadMapKind {
@@ -38,6 +42,13 @@ enum class EmptyRow {
   any,
   mean,  ///< the mean of all values of the history: a softmax over finite fill values
 };
+
+/// What a row without a visible key must hold if `declared` is the contract's policy: a sink keeps
+/// its denominator positive, so that the row is a true zero whatever the policy (docs/contract.md,
+/// "Definition", step 6).
+constexpr EmptyRow empty_row_rule(EmptyRow declared, bool has_sink) {
+  return has_sink ? EmptyRow::zero : declared;
+}
 
 struct HeadMap {
   HeadMapKind kind = HeadMapKind::contiguous;
@@ -70,6 +81,8 @@ struct StatedFields {
 /// has the word. Defaults are the plain, non-causal operator.
 struct Contract {
   Layout layout = Layout::bhsd;
+  /// Operands whose axes lie elsewhere than `layout` says, by Operand.
+  std::array<std::optional<Layout>, operands.size()> own_layouts = {};
   std::optional<std::int64_t> q_num_heads;   ///< needed by folded layouts
   std::optional<std::int64_t> kv_num_heads;  ///< needed by folded layouts
   HeadMap head_map;
@@ -83,9 +96,16 @@ struct Contract {
   std::string dialect;  ///< the preset that the defaults come from; empty: none
   StatedFields stated;  ///< what wins over the dialect's defaults; see resolve_dialect
   std::optional<WindowWord> window_word;  ///< replaces `window` where it is there
+
+  Layout layout_of(Operand operand) const {
+    return own_layouts[static_cast<std::size_t>(operand)].value_or(layout);
+  }
+  /// Are all operands laid out alike?
+  bool has_one_layout() const;
 };
 
 std::string_view name(Layout value);
+std::string_view name(Operand value);  ///< "query"
 std::string_view name(HeadMapKind value);
 std::string_view name(CausalAlignment value);
 std::string_view name(EmptyRow value);
@@ -93,6 +113,12 @@ std::string_view name(EmptyRow value);
 /// The enumerator of that name.
 /// Errors: InputError "contract.unknown_value" at `where`, listing the names.
 Layout parse_layout(std::string_view text, const std::string& where);
+/// "BSHD" for all operands, "output=BSHD" for one of them, or several joined by commas, the later
+/// wins: "BHSD,query=BSHD,output=BSHD".
+/// Errors: "contract.unknown_value" at `where`.
+void state_layouts(Contract& contract, std::string_view text, const std::string& where);
+/// The same text, as short as it is: "BHSD", "BHSD,output=BSHD".
+std::string layouts_text(const Contract& contract);
 CausalAlignment parse_causal_alignment(std::string_view text, const std::string& where);
 EmptyRow parse_empty_row(std::string_view text, const std::string& where);
 /// "contiguous", "interleaved" or a comma-separated list "0,0,1,1".

@@ -18,18 +18,6 @@ struct AttentionGradients {
   Tensor<typename N::Value> value;     ///< [B, Hkv, S, dv]
 };
 
-/// d(softcapped score) / d(score) at a score that is capped already: 1 - (capped / cap)^2.
-template <class N>
-typename N::Strength softcap_slope(const typename N::Score& capped,
-                                   const typename N::Strength& cap) {
-  if constexpr (std::is_same_v<typename N::Score, typename N::Strength>) {
-    const typename N::Strength ratio(capped / cap);
-    return typename N::Strength(1) - typename N::Strength(ratio * ratio);
-  } else {
-    throw InputError("exact.softcap", "softcap", "tanh of a logarithm is not an exact score");
-  }
-}
-
 /// Back through one row: weights w, grad_output g, output o.
 ///   grad_value_j += w_j g,  s_j' = w_j (g.v_j - g.o),  query' += scale s_j' k_j,
 ///   grad_key_j += s_j' (scale q), each s_j' times the slope of the softcap.
@@ -80,10 +68,11 @@ class GradientReader {
     } else {
       if (problem_.softcap->is_exact() && problem_.softcap->contains_zero()) return Strength(1);
     }
-    typename N::Score score = N::dot(problem_.query.matrix(batch, head).row(i),
-                                     problem_.key.matrix(batch, kv_head).row(j));
-    if (problem_.scale) score = score * *problem_.scale;
-    return softcap_slope<N>(N::softcapped(score, *problem_.softcap), *problem_.softcap);
+    const auto capped =
+        score_stages<N>(N::dot(problem_.query.matrix(batch, head).row(i),
+                               problem_.key.matrix(batch, kv_head).row(j)),
+                        problem_.scale ? &*problem_.scale : nullptr, &*problem_.softcap, nullptr);
+    return softcap_slope<N>(capped, *problem_.softcap);
   }
 
   void spread(std::int64_t batch, std::int64_t head, std::int64_t kv_head, std::size_t i,

@@ -187,9 +187,9 @@ std::vector<PackedDocument> cut_documents(const ProblemTensors& tensors, const C
     if (tensors.cu_seqlens_k) bad_offsets("cu_seqlens_k", "cu_seqlens_q is absent");
     return {{0, tensors}};
   }
-  if (contract.layout != Layout::thd) {
+  if (!contract.has_one_layout() || contract.layout_of(Operand::query) != Layout::thd) {
     throw InputError("contract.packed_layout", "cu_seqlens_q",
-                     fmt::format("layout {} is not packed; THD is", name(contract.layout)));
+                     fmt::format("layout {} is not packed; THD is", layouts_text(contract)));
   }
   refuse_unpacked(tensors);
   const PackedOffsets offsets = checked_offsets(tensors);

@@ -40,4 +40,9 @@ std::span<const NamedProblemTensor> output_tensors() {
   return outputs;
 }
 
+void forget_outputs(ProblemTensors& tensors) {
+  for (const NamedProblemTensor& output : outputs) (tensors.*output.field).reset();
+  tensors.grad_output.reset();
+}
+
 }  // namespace gqa

@@ -21,4 +21,17 @@ std::span<const NamedProblemTensor> input_tensors();
 /// grad_value.
 std::span<const NamedProblemTensor> output_tensors();
 
+/// Calls `visit` with every tensor of a problem, inputs first: the one list for whoever reads,
+/// compares or digests them. (The kernel's memory has an order of its own, which its host process
+/// shares: kernel/host_protocol.hpp.)
+template <class Visit>
+void for_each_tensor(Visit&& visit) {
+  for (const auto& tensors : {input_tensors(), output_tensors()}) {
+    for (const NamedProblemTensor& tensor : tensors) visit(tensor);
+  }
+}
+
+/// Leaves what a forward pass is given.
+void forget_outputs(ProblemTensors& tensors);
+
 }  // namespace gqa

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gqa/attention/numbers.hpp"
+#include "gqa/attention/score_stages.hpp"
 #include "gqa/attention/tensor.hpp"
 
 namespace gqa {
@@ -50,16 +51,14 @@ std::optional<typename N::Score> added_score(const RowOperands<N>& row, std::siz
   return row.shift == nullptr ? row.bias[j] : row.bias[j] + *row.shift;
 }
 
-/// Scores of the visible keys: scale, softcap, bias, in this order.
+/// Scores of the visible keys.
 template <class N>
 std::vector<typename N::Score> row_scores(const RowOperands<N>& row, std::size_t keys) {
   std::vector<typename N::Score> scores(keys);
   for (const std::size_t j : row.visible) {
-    typename N::Score score = N::dot(row.query, row.key.row(j));
-    if (row.scale != nullptr) score = score * *row.scale;
-    if (row.softcap != nullptr) score = N::softcapped(score, *row.softcap);
-    if (const auto added = added_score(row, j)) score = score + *added;
-    scores[j] = score;
+    const auto added = added_score(row, j);
+    scores[j] = score_stages<N>(N::dot(row.query, row.key.row(j)), row.scale, row.softcap,
+                                added ? &*added : nullptr);
   }
   return scores;
 }

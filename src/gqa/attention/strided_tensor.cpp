@@ -34,6 +34,10 @@ std::int64_t folded_width(const Shape& shape, std::int64_t heads, const std::str
 
 }  // namespace
 
+std::size_t axis_count(Layout layout) {
+  return layout == Layout::bsh || layout == Layout::thd || layout == Layout::hsd ? 3 : 4;
+}
+
 StridedTensor::StridedTensor(std::shared_ptr<const TypedTensor> tensor, Layout layout,
                              std::int64_t heads, const std::string& where)
     : tensor_(std::move(tensor)) {
@@ -43,7 +47,7 @@ StridedTensor::StridedTensor(std::shared_ptr<const TypedTensor> tensor, Layout l
         fmt::format("holds {}; a floating-point type is needed", gqa::name(tensor_->type)));
   }
   const Shape& s = tensor_->shape;
-  require_rank(s, layout == Layout::bsh || layout == Layout::thd ? 3 : 4, layout, where);
+  require_rank(s, axis_count(layout), layout, where);
   // Without elements nothing is read, and products of the other extents might overflow.
   const Shape e = element_count(s, where) == 0 ? Shape(s.size(), 0) : s;
   switch (layout) {
@@ -68,6 +72,10 @@ StridedTensor::StridedTensor(std::shared_ptr<const TypedTensor> tensor, Layout l
     case Layout::thd:  // one batch entry; documents are cut by the caller
       shape_ = {1, s[1], s[0], s[2]};
       strides_ = {0, e[2], e[1] * e[2], 1};
+      break;
+    case Layout::hsd:
+      shape_ = {1, s[0], s[1], s[2]};
+      strides_ = {0, e[1] * e[2], e[2], 1};
       break;
   }
 }

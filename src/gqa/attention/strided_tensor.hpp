@@ -11,6 +11,9 @@
 
 namespace gqa {
 
+/// How many axes a tensor of that layout has.
+std::size_t axis_count(Layout layout);
+
 /// A floating-point tensor of [B, H, S, D] elements, read in place through strides.
 ///
 /// Nothing is copied or decoded until rows are read, so that an audit's memory does not

@@ -26,23 +26,41 @@ std::vector<std::int64_t> checked_lengths(const Dimensions& d,
   return *given;
 }
 
-// The offset between the row index and its position, one rule per alignment.
-std::int64_t offset_of(CausalAlignment alignment, const Dimensions& d, std::int64_t length,
-                       bool lengths_given) {
+}  // namespace
+
+std::int64_t position_offset(CausalAlignment alignment, std::int64_t past, std::int64_t queries,
+                             std::int64_t length, bool lengths_given) {
   switch (alignment) {
     case CausalAlignment::top_left:
       return 0;
     case CausalAlignment::bottom_right:
-      return length - d.queries;
+      return length - queries;
     case CausalAlignment::onnx:
-      // ONNX Attention-24: past_key's length, or nonpad_kv_seqlen - T, or 0.
-      if (d.past > 0) return d.past;
-      return lengths_given ? length - d.queries : 0;
+      // past_key's length, or nonpad_kv_seqlen - T, or 0.
+      if (past > 0) return past;
+      return lengths_given ? length - queries : 0;
   }
   return 0;
 }
 
-}  // namespace
+KeyRange causal_keys(KeyRange keys, std::int64_t position) {
+  return {keys.begin, std::min(keys.end, position + 1)};
+}
+
+// A side is compared with what it would have to reach, not added to the position: any side fits.
+KeyRange window_keys(KeyRange keys, const Window& window, std::int64_t position) {
+  if (window.left >= 0 && window.left < position - keys.begin) {
+    keys.begin = position - window.left;
+  }
+  if (window.right >= 0 && window.right < keys.end - 1 - position) {
+    keys.end = position + window.right + 1;
+  }
+  return keys;
+}
+
+Window narrowed(Window window, std::int64_t queries, std::int64_t keys) {
+  return {std::min(window.left, queries + keys), std::min(window.right, queries + keys)};
+}
 
 Visibility::Visibility(const Contract& contract, const Dimensions& dimensions,
                        std::optional<std::vector<std::int64_t>> lengths,
@@ -51,23 +69,16 @@ Visibility::Visibility(const Contract& contract, const Dimensions& dimensions,
       window_(contract.window),
       lengths_(checked_lengths(dimensions, lengths)),
       mask_(std::move(mask)) {
-  // Wider than all rows and keys hides nothing, and p - left, p + right stay in range.
-  const std::int64_t widest = dimensions.queries + dimensions.keys;
-  window_.left = std::min(window_.left, widest);
-  window_.right = std::min(window_.right, widest);
   for (const std::int64_t length : lengths_) {
-    offsets_.push_back(
-        offset_of(contract.causal_alignment, dimensions, length, lengths.has_value()));
+    offsets_.push_back(position_offset(contract.causal_alignment, dimensions.past,
+                                       dimensions.queries, length, lengths.has_value()));
   }
 }
 
 KeyRange Visibility::range(std::int64_t batch, std::int64_t row) const {
   const std::int64_t p = position(batch, row);
-  KeyRange keys{0, lengths_[static_cast<std::size_t>(batch)]};
-  if (causal_) keys.end = std::min(keys.end, p + 1);
-  if (window_.left >= 0) keys.begin = std::max(keys.begin, p - window_.left);
-  if (window_.right >= 0) keys.end = std::min(keys.end, p + window_.right + 1);
-  return keys;
+  const KeyRange keys = window_keys({0, lengths_[static_cast<std::size_t>(batch)]}, window_, p);
+  return causal_ ? causal_keys(keys, p) : keys;
 }
 
 bool Visibility::mask_allows(std::int64_t batch, std::int64_t head, std::int64_t row,

@@ -16,7 +16,22 @@ struct KeyRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   bool empty() const { return begin >= end; }
+  bool contains(std::int64_t key) const { return begin <= key && key < end; }
 };
+
+/// The offset between the index of a query row and its position on the key axis, one rule per
+/// alignment: `past` keys were there before, `length` keys are in all.
+/// Source: ONNX Attention-24 for CausalAlignment::onnx.
+std::int64_t position_offset(CausalAlignment alignment, std::int64_t past, std::int64_t queries,
+                             std::int64_t length, bool lengths_given);
+
+/// Of `keys`, what the causal rule leaves to a row at `position`: nothing behind it.
+KeyRange causal_keys(KeyRange keys, std::int64_t position);
+/// Of `keys`, what a window leaves to a row at `position`, whatever the size of its sides.
+KeyRange window_keys(KeyRange keys, const Window& window, std::int64_t position);
+/// The same window with sides of at most `queries` + `keys`: a wider side hides nothing, and sums
+/// of a position and a side stay in range.
+Window narrowed(Window window, std::int64_t queries, std::int64_t keys);
 
 /// The visible keys of every row: causal, window, lengths and boolean mask joined.
 ///
@@ -47,8 +62,7 @@ class Visibility {
   /// The mask itself, or null, for readers of whole rows.
   const Tensor<char>* mask() const { return mask_ ? &*mask_ : nullptr; }
   bool visible(std::int64_t batch, std::int64_t head, std::int64_t row, std::int64_t key) const {
-    const KeyRange keys = range(batch, row);
-    return key >= keys.begin && key < keys.end && mask_allows(batch, head, row, key);
+    return range(batch, row).contains(key) && mask_allows(batch, head, row, key);
   }
   /// The visible keys of a row, ascending.
   std::vector<std::size_t> keys_of(std::int64_t batch, std::int64_t head, std::int64_t row) const;

@@ -14,10 +14,8 @@ enum class ElementRule { number, nan, any };
 
 ElementRule rule_of(const Problem<GmpNumbers>& problem, const Result& result, std::size_t index) {
   const auto width = static_cast<std::size_t>(result.output.extent(3));
-  // A sink keeps the denominator positive, so the row is a true zero (docs/contract.md,
-  // "Definition", step 6).
-  if (result.empty[index / width] == 0 || problem.sink) return ElementRule::number;
-  switch (problem.contract.empty_row) {
+  if (result.empty[index / width] == 0) return ElementRule::number;
+  switch (empty_row_rule(problem.contract.empty_row, problem.sink.has_value())) {
     case EmptyRow::zero:
       return ElementRule::number;
     case EmptyRow::nan:

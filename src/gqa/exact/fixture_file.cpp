@@ -27,13 +27,19 @@ std::string stated_field(const std::string& text, const char* field) {
   return lenient[field].get<std::string>();
 }
 
+nlohmann::json document_of(const std::string& text) {
+  nlohmann::json document = parse_json_strictly(text, "");
+  require_moderate_exponents(document, "");
+  return document;
+}
+
 FixtureReport check_negative(const std::string& text, const ExpectedError& expected) {
   FixtureReport report;
   report.negative = true;
   report.name = stated_field(text, "name");
   report.statement = stated_field(text, "statement");
   try {
-    attention(read_fixture(parse_json_strictly(text, "")).problem);
+    attention(read_fixture(document_of(text)).problem);
     report.failures.push_back(fmt::format("nothing was refused; expected error {}", expected.code));
   } catch (const InputError& error) {
     report.observed_error = error.code();
@@ -58,7 +64,7 @@ FixtureReport check_fixture_file(const std::filesystem::path& path) {
     report = check_negative(text, *expected);
   } else {
     try {
-      report = check_fixture(read_fixture(parse_json_strictly(text, "")));
+      report = check_fixture(read_fixture(document_of(text)));
     } catch (const InputError& error) {
       throw error.within(path.string());
     }

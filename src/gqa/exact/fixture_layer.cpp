@@ -37,7 +37,7 @@ template <class T, class Read>
 Tensor<T> read_weight(const json& object, const char* field, const std::string& where,
                       std::int64_t width, Read read) {
   const std::string place = where + ": " + field;
-  auto weight = nested_tensor<T>(required_field(object, field, where), 3, place, read);
+  auto weight = nested_tensor<T>(fixture_reader.required(object, field, where), 3, place, read);
   const Shape& shape = weight.shape();
   if (shape[2] != width || shape[1] == 0) {
     throw InputError(
@@ -66,8 +66,9 @@ void read_layer(const json& document, Fixture& fixture) {
     throw InputError("fixture.scores_stated_twice", other, "is what the layer gives");
   }
   const json& stated = document[where];
-  require_known_fields(stated, {"input", "query_weight", "key_weight", "value_weight"}, where);
-  fixture.layer_input = nested_tensor<Rational>(required_field(stated, "input", where), 3,
+  fixture_reader.require_known(stated, {"input", "query_weight", "key_weight", "value_weight"},
+                               where, fixture_format);
+  fixture.layer_input = nested_tensor<Rational>(fixture_reader.required(stated, "input", where), 3,
                                                 where + ": input", exact_number);
   const Tensor<Rational>& input = *fixture.layer_input;
   const auto query =
@@ -84,16 +85,19 @@ void read_other_layers(const json& document, Fixture& fixture) {
   if (!fixture.layer_input) {
     throw InputError("fixture.missing_field", "layer", "other_layers are beside a layer");
   }
-  for (const json& entry : list_field(document[where], where)) {
-    require_known_fields(entry, {"key_weight", "value_weight", "output", "equal"}, where);
+  for (const json& entry : fixture_reader.list(document[where], where)) {
+    fixture_reader.require_known(entry, {"key_weight", "value_weight", "output", "equal"}, where,
+                                 fixture_format);
     LayerExpectation other;
     other.history =
         read_history(entry, where, *fixture.layer_input, fixture.problem.query.extent(3));
     if (fixture.rotary) {
       other.history.key = rotated_keys(*fixture.rotary, std::move(other.history.key));
     }
-    other.output = expected_tensor(required_field(entry, "output", where), where + ": output");
-    other.equal = boolean_field(required_field(entry, "equal", where), where + ": equal");
+    other.output =
+        expected_tensor(fixture_reader.required(entry, "output", where), where + ": output");
+    other.equal =
+        fixture_reader.flag(fixture_reader.required(entry, "equal", where), where + ": equal");
     fixture.other_layers.push_back(std::move(other));
   }
 }

@@ -14,15 +14,15 @@ using nlohmann::json;
 Tensor<Rational> number_field(const json& object, const char* field, const std::string& where,
                               const Shape& expected) {
   const std::string place = where + ": " + field;
-  auto tensor =
-      nested_tensor<Rational>(required_field(object, field, where), 4, place, exact_number);
+  auto tensor = nested_tensor<Rational>(fixture_reader.required(object, field, where), 4, place,
+                                        exact_number);
   require_shape(tensor.shape(), expected, place);
   return tensor;
 }
 
 std::vector<std::int64_t> read_splits(const json& value, std::int64_t keys) {
   const std::string where = "merged: splits";
-  std::vector<std::int64_t> splits = integer_list(value, where);
+  std::vector<std::int64_t> splits = fixture_reader.integers(value, where);
   std::int64_t before = 0;
   for (const std::int64_t split : splits) {
     if (split <= before || split >= keys) {
@@ -40,7 +40,7 @@ std::vector<std::int64_t> read_splits(const json& value, std::int64_t keys) {
 std::vector<Tensor<Rational>> read_parts(const json& entry, const char* field, std::size_t parts,
                                          Shape rows, std::optional<std::int64_t> width) {
   const std::string where = std::string("merged: ") + field;
-  const json& list = list_field(required_field(entry, field, "merged"), where);
+  const json& list = fixture_reader.list(fixture_reader.required(entry, field, "merged"), where);
   if (list.size() != parts) {
     throw InputError("contract.shape_mismatch", where,
                      fmt::format("{} entries for {} parts", list.size(), parts));
@@ -59,11 +59,12 @@ std::vector<Tensor<Rational>> read_parts(const json& entry, const char* field, s
 
 void read_merges(const json& document, const Dimensions& d, Fixture& fixture) {
   if (document.contains("merged")) {
-    const json& list = list_field(document["merged"], "merged");
+    const json& list = fixture_reader.list(document["merged"], "merged");
     for (const json& entry : list) {
-      require_known_fields(entry, {"splits", "outputs", "shares"}, "merged");
+      fixture_reader.require_known(entry, {"splits", "outputs", "shares"}, "merged",
+                                   fixture_format);
       MergeExpectation merge;
-      merge.splits = read_splits(required_field(entry, "splits", "merged"), d.keys);
+      merge.splits = read_splits(fixture_reader.required(entry, "splits", "merged"), d.keys);
       const Shape rows{d.batch, d.q_heads, d.queries};
       const std::size_t parts = merge.splits.size() + 1;
       merge.outputs = read_parts(entry, "outputs", parts, rows, d.value_size);
@@ -73,7 +74,7 @@ void read_merges(const json& document, const Dimensions& d, Fixture& fixture) {
   }
   const char* tiles = "online_softmax_tile_sizes";
   if (!document.contains(tiles)) return;
-  fixture.tile_sizes = integer_list(document[tiles], tiles);
+  fixture.tile_sizes = fixture_reader.integers(document[tiles], tiles);
   for (const std::int64_t size : fixture.tile_sizes) {
     if (size < 1) throw InputError("fixture.tile_size", tiles, fmt::format("is {}", size));
   }
@@ -86,7 +87,7 @@ void read_position_shifts(const json& document, Fixture& fixture) {
     throw InputError("fixture.missing_field", "rotary_embedding",
                      "position_shifts move the positions of a rotary embedding");
   }
-  fixture.position_shifts = integer_list(document[field], field);
+  fixture.position_shifts = fixture_reader.integers(document[field], field);
   for (const std::int64_t shift : fixture.position_shifts) {
     if (shift < -largest_position || shift > largest_position) {
       throw InputError("fixture.position", field,
@@ -99,8 +100,9 @@ void read_gradients(const json& document, const Dimensions& d, Fixture& fixture)
   const std::string where = "gradients";
   if (!document.contains(where)) return;
   const json& stated = document[where];
-  require_known_fields(stated, {"grad_output", "grad_scaled_query", "grad_key", "grad_value"},
-                       where);
+  fixture_reader.require_known(stated,
+                               {"grad_output", "grad_scaled_query", "grad_key", "grad_value"},
+                               where, fixture_format);
   GradientExpectation gradients;
   gradients.grad_output =
       number_field(stated, "grad_output", where, {d.batch, d.q_heads, d.queries, d.value_size});
@@ -109,8 +111,8 @@ void read_gradients(const json& document, const Dimensions& d, Fixture& fixture)
     gradients.grad_scaled_query =
         number_field(stated, "grad_scaled_query", where, fixture.problem.query.shape());
     const std::string place = where + ": grad_key";
-    gradients.grad_key = nested_tensor<LogRational>(required_field(stated, "grad_key", where), 4,
-                                                    place, exact_logarithm);
+    gradients.grad_key = nested_tensor<LogRational>(
+        fixture_reader.required(stated, "grad_key", where), 4, place, exact_logarithm);
     require_shape(gradients.grad_key->shape(), fixture.problem.key.shape(), place);
   } else if (stated.contains("grad_scaled_query") || stated.contains("grad_key")) {
     throw InputError("fixture.unknown_field", where,

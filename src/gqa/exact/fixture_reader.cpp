@@ -51,7 +51,8 @@ Rational exact_strength(const json& value, const std::string& where) {
 }
 
 Tensor<Rational> number_tensor(const json& document, const char* field) {
-  return nested_tensor<Rational>(required_field(document, field, ""), 4, field, exact_number);
+  return nested_tensor<Rational>(fixture_reader.required(document, field, ""), 4, field,
+                                 exact_number);
 }
 
 // Exactly one of the three ways to state the scores.
@@ -80,10 +81,11 @@ void read_scores(const json& document, Problem<GmpNumbers>& problem) {
         nested_tensor<Rational>(document["strengths"], 4, "strengths", exact_strength);
   } else {
     const json& counts = document["equal_scores"];
-    require_known_fields(counts, {"query_heads", "queries"}, "equal_scores");
+    fixture_reader.require_known(counts, {"query_heads", "queries"}, "equal_scores",
+                                 fixture_format);
     const auto count = [&](const char* field) {
-      return integer_field(required_field(counts, field, "equal_scores"),
-                           std::string("equal_scores: ") + field);
+      return fixture_reader.integer(fixture_reader.required(counts, field, "equal_scores"),
+                                    std::string("equal_scores: ") + field);
     };
     const Shape rows{value[0], count("query_heads"), count("queries"), 1};
     // A few digits ask for any number of rows: as many as all the fixtures shipped have together.
@@ -117,26 +119,28 @@ void read_optional_operands(const json& document, Problem<GmpNumbers>& problem) 
   if (document.contains("attn_mask")) {
     problem.mask = nested_tensor<char>(document["attn_mask"], 4, "attn_mask",
                                        [](const json& leaf, const std::string& place) -> char {
-                                         return boolean_field(leaf, place) ? 1 : 0;
+                                         return fixture_reader.flag(leaf, place) ? 1 : 0;
                                        });
   }
   if (document.contains("nonpad_kv_seqlen")) {
-    problem.lengths = integer_list(document["nonpad_kv_seqlen"], "nonpad_kv_seqlen");
+    problem.lengths = fixture_reader.integers(document["nonpad_kv_seqlen"], "nonpad_kv_seqlen");
   }
 }
 
 }  // namespace
 
 Fixture read_fixture(const json& document) {
-  require_known_fields(document, known_fields, "");
-  const std::string schema = string_field(required_field(document, "schema", ""), "schema");
+  fixture_reader.require_known(document, known_fields, "", fixture_format);
+  const std::string schema =
+      fixture_reader.text(fixture_reader.required(document, "schema", ""), "schema");
   if (schema != "gqaverify.fixture/1") {
     throw InputError("fixture.schema", "schema",
                      fmt::format("is \"{}\"; expected gqaverify.fixture/1", schema));
   }
   Fixture fixture;
-  fixture.name = string_field(required_field(document, "name", ""), "name");
-  fixture.statement = string_field(required_field(document, "statement", ""), "statement");
+  fixture.name = fixture_reader.text(fixture_reader.required(document, "name", ""), "name");
+  fixture.statement =
+      fixture_reader.text(fixture_reader.required(document, "statement", ""), "statement");
   if (document.contains("contract")) {
     read_contract(document["contract"], fixture.problem.contract, "contract");
   }
@@ -158,13 +162,14 @@ std::optional<ExpectedError> expected_error(const json& document) {
   if (!document.is_object() || !document.contains("expect")) return std::nullopt;
   const json& expect = document["expect"];
   if (!expect.is_object() || !expect.contains("error")) return std::nullopt;
-  require_known_fields(expect, {"error"}, "expect");
+  fixture_reader.require_known(expect, {"error"}, "expect", fixture_format);
   const json& error = expect["error"];
-  require_known_fields(error, {"code", "where"}, "expect: error");
+  fixture_reader.require_known(error, {"code", "where"}, "expect: error", fixture_format);
   ExpectedError expected;
-  expected.code = string_field(required_field(error, "code", "expect: error"), "expect: error");
+  expected.code =
+      fixture_reader.text(fixture_reader.required(error, "code", "expect: error"), "expect: error");
   if (error.contains("where")) {
-    expected.where = string_field(error["where"], "expect: error: where");
+    expected.where = fixture_reader.text(error["where"], "expect: error: where");
   }
   return expected;
 }

@@ -19,10 +19,10 @@ std::string below(const std::string& field) {
 std::vector<RationalRotation> read_rotations(const json& value) {
   const std::string where = below("rotations");
   std::vector<RationalRotation> rotations;
-  for (const json& entry : list_field(value, where)) {
-    require_known_fields(entry, {"cosine", "sine"}, where);
-    RationalRotation r{exact_number(required_field(entry, "cosine", where), where),
-                       exact_number(required_field(entry, "sine", where), where)};
+  for (const json& entry : fixture_reader.list(value, where)) {
+    fixture_reader.require_known(entry, {"cosine", "sine"}, where, fixture_format);
+    RationalRotation r{exact_number(fixture_reader.required(entry, "cosine", where), where),
+                       exact_number(fixture_reader.required(entry, "sine", where), where)};
     const Rational length(r.cosine * r.cosine + r.sine * r.sine);
     if (length != 1) {
       throw InputError("fixture.rotation", where,
@@ -39,14 +39,14 @@ std::vector<RationalRotation> read_rotations(const json& value) {
 Tensor<std::int64_t> read_position_ids(const json& object, const char* field,
                                        const Shape& expected) {
   const auto read = [](const json& leaf, const std::string& where) {
-    const std::int64_t id = integer_field(leaf, where);
+    const std::int64_t id = fixture_reader.integer(leaf, where);
     if (id < 0 || id > largest_position) {
       throw InputError("fixture.position", where,
                        fmt::format("position {} is outside 0..{}", id, largest_position));
     }
     return id;
   };
-  auto ids = nested_tensor<std::int64_t>(required_field(object, field, rotary_field), 2,
+  auto ids = nested_tensor<std::int64_t>(fixture_reader.required(object, field, rotary_field), 2,
                                          below(field), read);
   require_shape(ids.shape(), expected, below(field));
   return ids;
@@ -88,13 +88,14 @@ void read_rotary_embedding(const json& document, Fixture& fixture) {
                      "rotary_embedding turns a query and a key, which are not stated");
   }
   const json& stated = document[rotary_field];
-  require_known_fields(
-      stated, {"rotations", "interleaved", "query_position_ids", "key_position_ids"}, rotary_field);
+  fixture_reader.require_known(
+      stated, {"rotations", "interleaved", "query_position_ids", "key_position_ids"}, rotary_field,
+      fixture_format);
   dimensions_of(problem);  // shapes that fit each other, before they are walked
   RotaryOperands rotary;
-  rotary.rotations = read_rotations(required_field(stated, "rotations", rotary_field));
-  const bool interleaved =
-      boolean_field(required_field(stated, "interleaved", rotary_field), below("interleaved"));
+  rotary.rotations = read_rotations(fixture_reader.required(stated, "rotations", rotary_field));
+  const bool interleaved = fixture_reader.flag(
+      fixture_reader.required(stated, "interleaved", rotary_field), below("interleaved"));
   rotary.pairs = interleaved ? RotaryPairs::interleaved : RotaryPairs::halves;
   const Shape& query = problem.query.shape();
   const Shape& key = problem.key.shape();

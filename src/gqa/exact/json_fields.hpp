@@ -4,36 +4,21 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "gqa/attention/tensor.hpp"
 #include "gqa/error.hpp"
+#include "gqa/io/json_reader.hpp"
 
 namespace gqa {
 
-/// The value of a required field. Errors: InputError "fixture.missing_field". (Views, because GCC
-/// 14 takes what is returned for a part of a temporary string.)
-const nlohmann::json& required_field(const nlohmann::json& object, std::string_view field,
-                                     std::string_view where);
-
-/// Errors: InputError "fixture.unknown_field" for a field outside `known`;
-/// "fixture.field_type" if `object` is not an object.
-void require_known_fields(const nlohmann::json& object, const std::set<std::string>& known,
-                          const std::string& where);
-
-/// Typed values. Errors: InputError "fixture.field_type".
-std::string string_field(const nlohmann::json& value, const std::string& where);
-std::int64_t integer_field(const nlohmann::json& value, const std::string& where);
-bool boolean_field(const nlohmann::json& value, const std::string& where);
-const nlohmann::json& list_field(const nlohmann::json& value, std::string_view where);
-std::vector<std::int64_t> integer_list(const nlohmann::json& value, const std::string& where);
-
-[[noreturn]] void wrong_field_type(const nlohmann::json& value, const std::string& where,
-                                   const char* expected);
+/// Errors of its functions are "fixture.field_type", "fixture.missing_field",
+/// "fixture.unknown_field".
+inline constexpr JsonReader fixture_reader{"fixture"};
+/// What its require_known calls the document.
+inline constexpr const char* fixture_format = "the fixture format";
 
 /// The extents of a nested array of the given rank; children decide below the first.
 Shape nested_shape(const nlohmann::json& value, std::size_t rank, const std::string& where);
@@ -51,7 +36,7 @@ Tensor<T> nested_tensor(const nlohmann::json& value, std::size_t rank, const std
       data.push_back(read(node, place));
       return;
     }
-    if (!node.is_array()) wrong_field_type(node, place, "a nested array");
+    if (!node.is_array()) fixture_reader.wrong_type(node, place, "a nested array");
     if (static_cast<std::int64_t>(node.size()) != shape[axis]) {
       throw InputError(
           "fixture.ragged", place,

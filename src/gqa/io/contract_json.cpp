@@ -3,65 +3,43 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <limits>
 #include <map>
 
 #include "gqa/attention/dialect.hpp"
 #include "gqa/error.hpp"
+#include "gqa/io/json_reader.hpp"
 
 namespace gqa {
 namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void wrong_type(const std::string& where, const json& value, const char* expected) {
-  throw InputError("contract.field_type", where,
-                   fmt::format("holds {}; expected {}", value.dump(), expected));
-}
-
-std::string text_of(const json& value, const std::string& where) {
-  if (!value.is_string()) wrong_type(where, value, "a string");
-  return value.get<std::string>();
-}
+constexpr JsonReader contract_reader{"contract"};
 
 // Numbers keep the decimal that they were written as: 0.1 means 1/10.
 std::string number_text(const json& value, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
-  if (!value.is_number()) wrong_type(where, value, "a number or a string holding one");
+  if (!value.is_number())
+    contract_reader.wrong_type(value, where, "a number or a string holding one");
   return value.dump();
 }
 
-std::int64_t integer_of(const json& value, const std::string& where) {
-  // Beyond 2^63 - 1 the library would wrap around to a negative number.
-  const bool fits = value.is_number_integer() &&
-                    (!value.is_number_unsigned() ||
-                     value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
-  if (!fits) wrong_type(where, value, "an integer");
-  return value.get<std::int64_t>();
-}
-
 std::int64_t head_count_of(const json& value, const std::string& where) {
-  const std::int64_t count = integer_of(value, where);
-  if (count <= 0) wrong_type(where, value, "a positive number of heads");
+  const std::int64_t count = contract_reader.integer(value, where);
+  if (count <= 0) contract_reader.wrong_type(value, where, "a positive number of heads");
   return count;
-}
-
-bool boolean_of(const json& value, const std::string& where) {
-  if (!value.is_boolean()) wrong_type(where, value, "true or false");
-  return value.get<bool>();
 }
 
 HeadMap head_map_of(const json& value, const std::string& where) {
   if (value.is_string()) return parse_head_map(value.get<std::string>(), where);
-  if (!value.is_array()) wrong_type(where, value, "a name or a list of KV heads");
-  HeadMap map{HeadMapKind::explicit_list, {}};
-  for (const json& entry : value) map.list.push_back(integer_of(entry, where));
-  return map;
+  if (!value.is_array()) contract_reader.wrong_type(value, where, "a name or a list of KV heads");
+  return {HeadMapKind::explicit_list, contract_reader.integers(value, where)};
 }
 
 Window window_of(const json& value, const std::string& where) {
-  if (!value.is_array() || value.size() != 2) wrong_type(where, value, "[left, right]");
-  return {integer_of(value[0], where), integer_of(value[1], where)};
+  if (!value.is_array() || value.size() != 2)
+    contract_reader.wrong_type(value, where, "[left, right]");
+  return {contract_reader.integer(value[0], where), contract_reader.integer(value[1], where)};
 }
 
 using Reader = std::function<void(const json&, Contract&, const std::string&)>;
@@ -71,17 +49,17 @@ const std::map<std::string, Reader>& field_readers() {
   using S = std::string;
   static const std::map<std::string, Reader> readers{
       {"layout",
-       [](const json& v, C& c, const S& w) { c.layout = parse_layout(text_of(v, w), w); }},
+       [](const json& v, C& c, const S& w) { state_layouts(c, contract_reader.text(v, w), w); }},
       {"q_num_heads", [](const json& v, C& c, const S& w) { c.q_num_heads = head_count_of(v, w); }},
       {"kv_num_heads",
        [](const json& v, C& c, const S& w) { c.kv_num_heads = head_count_of(v, w); }},
       {"head_map", [](const json& v, C& c, const S& w) { c.head_map = head_map_of(v, w); }},
       {"scale",
        [](const json& v, C& c, const S& w) { c.scale = parse_scale(number_text(v, w), w); }},
-      {"causal", [](const json& v, C& c, const S& w) { c.causal = boolean_of(v, w); }},
+      {"causal", [](const json& v, C& c, const S& w) { c.causal = contract_reader.flag(v, w); }},
       {"causal_alignment",
        [](const json& v, C& c, const S& w) {
-         c.causal_alignment = parse_causal_alignment(text_of(v, w), w);
+         c.causal_alignment = parse_causal_alignment(contract_reader.text(v, w), w);
          c.stated.causal_alignment = true;
        }},
       {"window",
@@ -93,11 +71,13 @@ const std::map<std::string, Reader>& field_readers() {
        [](const json& v, C& c, const S& w) { c.softcap = parse_rational(number_text(v, w), w); }},
       {"empty_row",
        [](const json& v, C& c, const S& w) {
-         c.empty_row = parse_empty_row(text_of(v, w), w);
+         c.empty_row = parse_empty_row(contract_reader.text(v, w), w);
          c.stated.empty_row = true;
        }},
       {"dialect",
-       [](const json& v, C& c, const S& w) { c.dialect = parse_dialect(text_of(v, w), w).name; }},
+       [](const json& v, C& c, const S& w) {
+         c.dialect = parse_dialect(contract_reader.text(v, w), w).name;
+       }},
   };
   return readers;
 }
@@ -121,7 +101,7 @@ bool read_window_word(const std::string& field, const json& value, Contract& con
                       const std::string& where) {
   for (const std::string_view word : window_words()) {
     if (field != word) continue;
-    state_window(contract, word, integer_of(value, where), where);
+    state_window(contract, word, contract_reader.integer(value, where), where);
     return true;
   }
   return false;
@@ -130,7 +110,8 @@ bool read_window_word(const std::string& field, const json& value, Contract& con
 }  // namespace
 
 void read_contract(const json& object, Contract& contract, const std::string& where) {
-  if (!object.is_object()) wrong_type(where, object, "an object of contract fields");
+  if (!object.is_object())
+    contract_reader.wrong_type(object, where, "an object of contract fields");
   require_one_window(object, where);
   for (const auto& [field, value] : object.items()) {
     if (read_window_word(field, value, contract, where + ": " + field)) continue;
@@ -150,7 +131,7 @@ void read_contract(const json& object, Contract& contract, const std::string& wh
 
 nlohmann::ordered_json to_json(const Contract& contract) {
   nlohmann::ordered_json object;
-  object["layout"] = name(contract.layout);
+  object["layout"] = layouts_text(contract);
   if (contract.q_num_heads) object["q_num_heads"] = *contract.q_num_heads;
   if (contract.kv_num_heads) object["kv_num_heads"] = *contract.kv_num_heads;
   if (contract.head_map.kind == HeadMapKind::explicit_list) {

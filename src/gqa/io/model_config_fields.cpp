@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include "gqa/error.hpp"
-#include "gqa/io/json.hpp"
+#include "gqa/io/json_reader.hpp"
 
 namespace gqa {
 
 using nlohmann::json;
+
+namespace {
+constexpr JsonReader config_reader{"model_config"};
+}  // namespace
 
 const json* ModelConfigFields::find(const std::string& field) const {
   const auto found = object_.find(field);
@@ -22,14 +26,12 @@ bool ModelConfigFields::is_null(const std::string& field) const {
 std::int64_t ModelConfigFields::count(const std::string& field) const {
   const json* value = find(field);
   if (value == nullptr) missing(field, "is missing");
-  if (!value->is_number_integer()) wrong_type(field, "an integer");
-  const bool positive = value->is_number_unsigned() ? value->get<std::uint64_t>() > 0
-                                                    : value->get<std::int64_t>() > 0;
-  if (!positive) fail("model_config.not_positive", field, "must be positive");
-  if (value->get<std::uint64_t>() > static_cast<std::uint64_t>(max_model_count)) {
-    wrong_type(field, "an integer of at most 2^30");
+  const std::int64_t count = config_reader.integer(*value, place(field));
+  if (count <= 0) fail("model_config.not_positive", field, "must be positive");
+  if (count > max_model_count) {
+    config_reader.wrong_type(*value, place(field), "an integer of at most 2^30");
   }
-  return value->get<std::int64_t>();
+  return count;
 }
 
 std::int64_t ModelConfigFields::count_or_class(const std::string& field,
@@ -41,14 +43,12 @@ std::int64_t ModelConfigFields::count_or_class(const std::string& field,
 
 std::optional<bool> ModelConfigFields::flag(const std::string& field) const {
   if (!states(field)) return std::nullopt;
-  if (!find(field)->is_boolean()) wrong_type(field, "true or false");
-  return find(field)->get<bool>();
+  return config_reader.flag(*find(field), place(field));
 }
 
 std::optional<std::string> ModelConfigFields::text(const std::string& field) const {
   if (!states(field)) return std::nullopt;
-  if (!find(field)->is_string()) wrong_type(field, "a string");
-  return find(field)->get<std::string>();
+  return config_reader.text(*find(field), place(field));
 }
 
 void ModelConfigFields::fail(const char* code, const std::string& field,
@@ -62,11 +62,6 @@ void ModelConfigFields::missing(const std::string& field, const std::string& rea
 
 void ModelConfigFields::note_class_default(const std::string& field, std::int64_t value) {
   class_defaults_.push_back(fmt::format("{} = {}", field, value));
-}
-
-void ModelConfigFields::wrong_type(const std::string& field, const char* expected) const {
-  fail("model_config.field_type", field,
-       fmt::format("holds {}; expected {}", printable(find(field)->dump()), expected));
 }
 
 }  // namespace gqa

@@ -49,8 +49,6 @@ class ModelConfigFields {
   const std::vector<std::string>& class_defaults() const { return class_defaults_; }
 
  private:
-  [[noreturn]] void wrong_type(const std::string& field, const char* expected) const;
-
   const nlohmann::json& object_;
   std::string prefix_;
   bool nested_;

@@ -13,7 +13,6 @@
 #include "gqa/io/directory.hpp"
 #include "gqa/io/npy.hpp"
 #include "gqa/io/npz.hpp"
-#include "gqa/io/tensor_slots.hpp"
 
 namespace gqa {
 namespace {
@@ -63,14 +62,7 @@ bool is_recording(Kind kind) {
                    "backend test with a model.onnx");
 }
 
-Recording of_tensors(std::map<std::string, TypedTensor> tensors, const fs::path& path) {
-  Recording recording;
-  recording.path = path.string();
-  recording.tensors = assign_tensors(std::move(tensors), recording.path);
-  return recording;
-}
-
-Recording read_npy_directory(const fs::path& path) {
+std::map<std::string, TypedTensor> read_npy_directory(const fs::path& path) {
   std::map<std::string, TypedTensor> tensors;
   for (const fs::path& entry : visible_entries(path)) {
     if (!is_npy(entry)) {
@@ -79,7 +71,7 @@ Recording read_npy_directory(const fs::path& path) {
     }
     tensors.emplace(entry.stem().string(), read_npy(entry));
   }
-  return of_tensors(std::move(tensors), path);
+  return tensors;
 }
 
 // What cannot be looked at, such as a link that leads nowhere, is no reason to leave its neighbours
@@ -113,14 +105,14 @@ std::vector<fs::path> find_recordings(const fs::path& path) {
   return found;
 }
 
-std::vector<Recording> read_recordings(const fs::path& path) {
+std::vector<Recording> read_recordings(const fs::path& path, const TensorChoice& choice) {
   switch (kind_of(path)) {
     case Kind::safetensors:
-      return {read_recording(path)};
+      return read_safetensors_recordings(path, choice);
     case Kind::npz:
-      return {of_tensors(read_npz(path), path)};
+      return recordings_of(read_npz(path), path.string(), choice);
     case Kind::npy_directory:
-      return {read_npy_directory(path)};
+      return recordings_of(read_npy_directory(path), path.string(), choice);
     case Kind::backend_test:
       return read_backend_test(path);
     case Kind::directory:

@@ -20,11 +20,13 @@ namespace gqa {
 /// recording in the directory); "file.not_found", "file.unreadable".
 std::vector<std::filesystem::path> find_recordings(const std::filesystem::path& path);
 
-/// Reads one path that find_recordings gave: one Recording, or one for each data set of a
-/// backend test. Never empty.
+/// Reads one path that find_recordings gave: one Recording, one for each prefix of the names in it
+/// (assign_tensors), or one for each data set of a backend test, whose graph says what is what, so
+/// that `choice` is not read. Never empty.
 ///
 /// Errors: "recording.unknown_kind"; "recording.unexpected_file" (a directory of `.npy`
-/// files holds something else); those of the reader of the kind, of assign_tensors.
-std::vector<Recording> read_recordings(const std::filesystem::path& path);
+/// files holds something else); those of the reader of the kind, of recordings_of.
+std::vector<Recording> read_recordings(const std::filesystem::path& path,
+                                       const TensorChoice& choice = {});
 
 }  // namespace gqa

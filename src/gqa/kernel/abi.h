@@ -128,7 +128,8 @@ struct gqa_kernel_problem {
   double scale;             /* if has_scale */
   int32_t causal_alignment; /* enum gqa_causal_alignment; also of window and ALiBi */
   int32_t empty_row;        /* enum gqa_empty_row */
-  int64_t window_left;      /* position - left <= j <= position + right; -1: unbounded */
+  int64_t window_left;      /* position - left <= j <= position + right; -1: unbounded,
+                               otherwise at most queries + past + keys: sums do not overflow */
   int64_t window_right;
   double softcap; /* c > 0: score = c * tanh(score / c); 0: off */
 };

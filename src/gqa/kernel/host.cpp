@@ -4,12 +4,15 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "gqa/error.hpp"
 #include "gqa/kernel/host_process.hpp"
 #include "gqa/kernel/kernel_call.hpp"
 #include "gqa/kernel/shared_memory.hpp"
+#include "gqa/printable.hpp"
 
 namespace gqa {
 namespace {
@@ -20,13 +23,17 @@ using host_protocol::ReplyKind;
 using host_protocol::Request;
 using Received = HostProcess::Received;
 
-/// How a request ended. Without `reply` the process ended, or was ended (`late`).
+/// How a request ended. Without `reply` the process ended, or was ended (`late`, `foreign`).
 struct Exchange {
   std::optional<Reply> reply;
   std::optional<Reply> fault;  ///< what the process said of the signal that ended it
   bool late = false;
+  bool foreign = false;  ///< a message came that is no reply
   int wait_status = 0;
 };
+
+// After its last words a process has this long to end; a kernel's children may keep its socket.
+constexpr double seconds_after_fault = 2;
 
 Exchange await(HostProcess& process, KernelDeadline deadline) {
   Exchange exchange;
@@ -39,7 +46,12 @@ Exchange await(HostProcess& process, KernelDeadline deadline) {
           return exchange;
         }
         exchange.fault = reply;
+        deadline = std::min(deadline, deadline_in(seconds_after_fault));
         continue;
+      case Received::foreign:
+        exchange.foreign = true;
+        process.kill();
+        return exchange;
       case Received::ended:
         // A kernel that only closed the socket is ended at its deadline.
         if (const auto status = process.wait(deadline)) {
@@ -50,7 +62,9 @@ Exchange await(HostProcess& process, KernelDeadline deadline) {
       case Received::late:
         break;
     }
-    exchange.late = true;
+    // A signal that was told is the end, whatever keeps the process.
+    exchange.late = !exchange.fault;
+    if (exchange.fault) exchange.wait_status = exchange.fault->code;  // as waitpid would say it
     process.kill();
     return exchange;
   }
@@ -58,6 +72,7 @@ Exchange await(HostProcess& process, KernelDeadline deadline) {
 
 std::string ending_of(const Exchange& exchange) {
   if (exchange.late) return "it did not end in time";
+  if (exchange.foreign) return "its process sent what is no reply";
   if (WIFSIGNALED(exchange.wait_status)) {
     const int signal = WTERMSIG(exchange.wait_status);
     return fmt::format("its process ended by signal {} ({})", signal, strsignal(signal));
@@ -66,7 +81,7 @@ std::string ending_of(const Exchange& exchange) {
 }
 
 [[noreturn]] void refuse_library(const std::filesystem::path& library, const Reply& reply) {
-  const char* text = reply.text.data();
+  const std::string text = printable_line(reply.text.data());
   switch (static_cast<LoadFailure>(reply.code)) {
     case LoadFailure::no_entry_point:
       throw InputError("kernel.no_entry_point", library.string(),
@@ -87,7 +102,7 @@ std::string ending_of(const Exchange& exchange) {
 KernelCapabilities capabilities_of(const Reply& reply) {
   const gqa_kernel_info& from = reply.capabilities;
   KernelCapabilities to;
-  to.name.assign(from.name, strnlen(from.name, sizeof from.name));
+  to.name = printable_line({from.name, strnlen(from.name, sizeof from.name)});
   to.features = from.features;
   for (int type = 0; type <= GQA_ELEMENT_FLOAT8_E5M2; ++type) {
     if ((from.element_types >> type & 1) != 0) {
@@ -101,7 +116,7 @@ KernelCapabilities capabilities_of(const Reply& reply) {
   to.max_keys = from.max_keys;
   to.max_key_size = from.max_key_size;
   to.max_value_size = from.max_value_size;
-  to.configurable = reply.configurable;
+  to.configurable = reply.configurable != 0;
   return to;
 }
 
@@ -117,26 +132,46 @@ MemoryAccess access_of(host_protocol::Access access) {
   return MemoryAccess::unknown;
 }
 
+void judge_changes(const Reply& reply, KernelRun& run) {
+  using host_protocol::StateChange;
+  constexpr std::array known{
+      std::pair{StateChange::rounding_mode, KernelFinding::rounding_mode},
+      std::pair{StateChange::flush_to_zero, KernelFinding::flush_to_zero},
+      std::pair{StateChange::exception_traps, KernelFinding::exception_traps},
+      std::pair{StateChange::signal_mask, KernelFinding::signal_mask},
+      std::pair{StateChange::environment, KernelFinding::environment},
+      std::pair{StateChange::working_directory, KernelFinding::working_directory}};
+  for (const auto& [change, finding] : known) {
+    if ((reply.changes & change) != 0) run.findings.push_back(finding);
+  }
+  if (reply.left_processes > 0) run.findings.push_back(KernelFinding::left_processes);
+}
+
 void judge_return(const Reply& reply, KernelRun& run) {
   run.code = reply.code;
-  run.seconds = reply.seconds;
+  run.seconds = std::min(reply.seconds, run.seconds);
+  judge_changes(reply, run);
   if (reply.kind == ReplyKind::threw) {
-    run.status = reply.memory_exhausted ? KernelStatus::out_of_memory : KernelStatus::failed;
-    run.reason = fmt::format("threw an exception: {}", reply.text.data());
+    run.status = reply.memory_exhausted != 0 ? KernelStatus::out_of_memory : KernelStatus::failed;
+    run.reason = fmt::format("threw an exception: {}", printable_line(reply.text.data()));
   } else if (reply.code == GQA_KERNEL_OK) {
     run.status = KernelStatus::finished;
   } else if (reply.code == GQA_KERNEL_UNSUPPORTED) {
     run.status = KernelStatus::unsupported;
   } else {
-    run.status = reply.memory_exhausted ? KernelStatus::out_of_memory : KernelStatus::failed;
+    run.status = reply.memory_exhausted != 0 ? KernelStatus::out_of_memory : KernelStatus::failed;
   }
 }
 
 void judge_fault(const Reply& fault, const KernelCall& call, KernelRun& run) {
-  if (fault.memory_exhausted) run.status = KernelStatus::out_of_memory;
-  if (!fault.has_address) return;
+  if (fault.after_return != 0) {
+    run.findings.push_back(KernelFinding::late_access);
+    return;
+  }
+  if (fault.memory_exhausted != 0) run.status = KernelStatus::out_of_memory;
+  if (fault.has_address == 0) return;
   const MemoryAccess access = access_of(fault.access);
-  if (!fault.in_memory) {
+  if (fault.in_memory == 0 || fault.address >= call.memory_bytes()) {
     run.fault = MemoryFault{access, {}, 0, fault.address};
     return;
   }
@@ -151,6 +186,10 @@ void judge_fault(const Reply& fault, const KernelCall& call, KernelRun& run) {
 void judge_end(const Exchange& exchange, KernelRun& run) {
   if (exchange.late) {
     run.status = KernelStatus::timed_out;
+  } else if (exchange.foreign) {
+    run.status = KernelStatus::failed;
+    run.reason = "its process sent what is no reply to the call";
+    run.findings.push_back(KernelFinding::foreign_message);
   } else if (WIFSIGNALED(exchange.wait_status)) {
     run.status = KernelStatus::crashed;
     run.code = WTERMSIG(exchange.wait_status);
@@ -191,6 +230,7 @@ class KernelHost::Session {
   }
 
   KernelRun run(const KernelCall& call) {
+    const std::optional<KernelFinding> between = finding_between_calls();
     if (!process_) start();
     memory_.reserve(call.memory_bytes());
     call.fill(memory_.data());
@@ -204,18 +244,38 @@ class KernelHost::Session {
     } else {
       judge_end(exchange, result);
     }
+    if (between) result.findings.push_back(*between);
     call.inspect(memory_.data(), result);
     if (exchange.fault) judge_fault(*exchange.fault, call, result);
     return result;
   }
 
  private:
+  // A thread that a call left behind may end the process later, or speak without being asked. It is
+  // told with the call after it.
+  std::optional<KernelFinding> finding_between_calls() {
+    if (!process_) return std::nullopt;
+    Reply reply{};
+    const Received received = process_->receive(reply, deadline_in(0));
+    if (received == Received::late) return std::nullopt;
+    process_.reset();
+    if (received == Received::ended) return KernelFinding::late_end;
+    const bool is_fault = received == Received::reply && reply.kind == ReplyKind::fault;
+    return is_fault ? KernelFinding::late_access : KernelFinding::foreign_message;
+  }
+
   // After anything but a reply the process is gone, and the next call starts another.
   Exchange exchange_with(const Request& request) {
     const KernelDeadline deadline = deadline_in(limits_.seconds);
     process_->send(request);  // a process that is gone is noticed while waiting for it
     Exchange exchange = await(*process_, deadline);
-    if (!exchange.reply) process_.reset();
+    const bool is_answer = exchange.reply && (exchange.reply->kind == ReplyKind::returned ||
+                                              exchange.reply->kind == ReplyKind::threw);
+    if (exchange.reply && !is_answer) {
+      exchange.reply.reset();
+      exchange.foreign = true;
+    }
+    if (!exchange.reply || exchange.fault) process_.reset();
     return exchange;
   }
 
@@ -251,7 +311,7 @@ class KernelHost::Session {
         "kernel.options_refused", "options",
         !exchange.reply ? ending_of(exchange)
         : returned ? fmt::format("\"{}\": the kernel returned {}", options, exchange.reply->code)
-                   : exchange.reply->text.data());
+                   : std::string(exchange.reply->text.data()));
   }
 
   std::filesystem::path library_;

@@ -5,12 +5,14 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <random>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -77,6 +79,21 @@ std::array<int, 2> control_pair() {
   throw InputError("kernel.no_descriptors", "", "too many files are open");
 }
 
+// Not to be met by chance: what an earlier process left in no socket of ours.
+std::uint64_t first_number() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
+}
+
+// Linux 5.3; without it the end is noticed by the socket alone.
+int watch_of([[maybe_unused]] pid_t process) {
+#ifdef SYS_pidfd_open
+  return static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+#else
+  return -1;
+#endif
+}
+
 int milliseconds_until(KernelDeadline deadline) {
   const auto left =
       std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
@@ -86,8 +103,8 @@ int milliseconds_until(KernelDeadline deadline) {
 }  // namespace
 
 KernelDeadline deadline_in(double seconds) {
-  // A limit of centuries must not overflow the clock.
-  const std::chrono::duration<double> wait(std::clamp(seconds, 0.0, 1e9));
+  // A limit of centuries must not overflow the clock; NaN is no time at all.
+  const std::chrono::duration<double> wait(seconds > 0 ? std::min(seconds, 1e9) : 0.0);
   return std::chrono::steady_clock::now() +
          std::chrono::duration_cast<std::chrono::steady_clock::duration>(wait);
 }
@@ -101,13 +118,18 @@ HostProcess::HostProcess(const std::filesystem::path& program, const std::filesy
   set_group_and_signals(settings);
   posix_spawn_file_actions_adddup2(&settings.actions, theirs, host_protocol::control_descriptor);
   posix_spawn_file_actions_adddup2(&settings.actions, memory, host_protocol::memory_descriptor);
+  number_ = first_number();
   std::string arguments[] = {program.string(), library.string(),
-                             std::to_string(limits.memory_bytes)};
-  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};
+                             std::to_string(limits.memory_bytes), std::to_string(number_)};
+  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
+                  arguments[3].data(), nullptr};
   const int error = posix_spawn(&process_, program.c_str(), &settings.actions, &settings.attributes,
                                 argv, environ);
   close(theirs);
-  if (error == 0) return;
+  if (error == 0) {
+    end_ = watch_of(process_);
+    return;
+  }
   close(control_);
   throw InputError("kernel.host_not_found", program.string(),
                    "cannot be started: " + std::generic_category().message(error));
@@ -115,23 +137,30 @@ HostProcess::HostProcess(const std::filesystem::path& program, const std::filesy
 
 HostProcess::~HostProcess() {
   kill();
+  if (end_ >= 0) close(end_);
   close(control_);
 }
 
-bool HostProcess::send(const Request& request) {
+bool HostProcess::send(Request request) {
+  request.number = ++number_;
   return ::send(control_, &request, sizeof request, MSG_NOSIGNAL) ==
          static_cast<ssize_t>(sizeof request);
 }
 
 HostProcess::Received HostProcess::receive(Reply& reply, KernelDeadline deadline) {
-  pollfd control{control_, POLLIN, 0};
+  // A descriptor of -1 is not looked at.
+  std::array<pollfd, 2> watched{pollfd{control_, POLLIN, 0}, pollfd{end_, POLLIN, 0}};
   int ready = 0;
   do {
-    ready = poll(&control, 1, milliseconds_until(deadline));
+    ready = poll(watched.data(), watched.size(), milliseconds_until(deadline));
   } while (ready < 0 && errno == EINTR);
   if (ready == 0) return Received::late;
-  const ssize_t bytes = recv(control_, &reply, sizeof reply, MSG_DONTWAIT);
-  return bytes == static_cast<ssize_t>(sizeof reply) ? Received::reply : Received::ended;
+  // What was said before the end comes first.
+  const ssize_t bytes = recv(control_, &reply, sizeof reply, MSG_DONTWAIT | MSG_TRUNC);
+  if (bytes <= 0) return Received::ended;
+  const bool is_reply =
+      bytes == static_cast<ssize_t>(sizeof reply) && host_protocol::is_valid(reply, number_);
+  return is_reply ? Received::reply : Received::foreign;
 }
 
 std::optional<int> HostProcess::wait(KernelDeadline deadline) {
@@ -151,6 +180,10 @@ std::optional<int> HostProcess::wait(KernelDeadline deadline) {
 
 void HostProcess::kill() {
   if (process_ < 0) return;
+  // Told by the end of the conversation, it first ends what the kernel started, wherever that went;
+  // a second is ample, and a process that was stopped does not listen.
+  shutdown(control_, SHUT_RDWR);
+  if (wait(deadline_in(1))) return;
   ::kill(-process_, SIGKILL);
   while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 
@@ -17,7 +18,8 @@ using KernelDeadline = std::chrono::steady_clock::time_point;
 /// The moment `seconds` from now.
 KernelDeadline deadline_in(double seconds);
 
-/// gqaverify-kernel-host with its own process group; ended with this object at the latest.
+/// gqaverify-kernel-host with its own process group; ended with this object at the latest, with all
+/// that the kernel started.
 class HostProcess {
  public:
   /// `memory` is the descriptor of the shared memory.
@@ -28,10 +30,12 @@ class HostProcess {
   HostProcess(const HostProcess&) = delete;
   HostProcess& operator=(const HostProcess&) = delete;
 
-  /// False if the process has ended.
-  bool send(const host_protocol::Request& request);
+  /// Gives the request its number and sends it. False if the process has ended.
+  bool send(host_protocol::Request request);
 
-  enum class Received { reply, ended, late };
+  /// A valid answer to the request sent last (or to the start); `foreign`: a message that is none.
+  /// `ended`: the process is gone, whoever still holds its end of the socket.
+  enum class Received { reply, foreign, ended, late };
   Received receive(host_protocol::Reply& reply, KernelDeadline deadline);
 
   /// The status of waitpid once the process has ended; nullopt if it has not by the deadline.
@@ -42,6 +46,8 @@ class HostProcess {
  private:
   pid_t process_ = -1;
   int control_ = -1;
+  int end_ = -1;  ///< readable once the process has ended, or -1 where the system has no such thing
+  std::uint64_t number_ = 0;
 };
 
 }  // namespace gqa

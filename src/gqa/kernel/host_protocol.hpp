@@ -2,9 +2,15 @@
 //
 // The two are built together, so that plain structs of one layout do; they are sent whole
 // through a SOCK_SEQPACKET socket, and tensors lie in shared memory.
+//
+// The kernel shares the program's process, and so can write into its socket. Each message carries
+// the number of the request that it answers, which nobody can guess, and what it holds is checked
+// (is_valid): what a faulty kernel writes by accident is told as such. A kernel that reads the
+// number out of its process's memory can still answer for itself.
 #pragma once
 
 #include <array>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -13,7 +19,8 @@
 
 namespace gqa::host_protocol {
 
-/// Descriptors that the program finds open; its arguments are LIBRARY and MEMORY_BYTES.
+/// Descriptors that the program finds open; its arguments are LIBRARY, MEMORY_BYTES and the number
+/// that its first message carries.
 inline constexpr int control_descriptor = 3;
 inline constexpr int memory_descriptor = 4;
 
@@ -58,6 +65,7 @@ struct Guard {
 enum class Operation : std::uint32_t { configure, run };
 
 struct Request {
+  std::uint64_t number;
   Operation operation;
   std::uint32_t guard_count;
   std::uint64_t memory_bytes;  ///< run: how much of the shared memory to map
@@ -82,18 +90,58 @@ enum class LoadFailure : std::int32_t { not_loadable, no_entry_point, capabiliti
 
 enum class Access : std::int32_t { unknown, read, write };
 
+/// What a kernel left otherwise than it found it: bits of Reply::changes.
+enum StateChange : std::uint32_t {
+  rounding_mode = 1U << 0,
+  flush_to_zero = 1U << 1,  ///< also denormals-are-zero
+  exception_traps = 1U << 2,
+  signal_mask = 1U << 3,
+  environment = 1U << 4,
+  working_directory = 1U << 5,
+};
+inline constexpr std::uint32_t all_state_changes = (1U << 6) - 1;
+
+/// Bytes and integers alone, for which every pattern of bits is a value.
 struct Reply {
+  std::uint64_t number;  ///< of the request
   ReplyKind kind;
   std::int32_t code;
   double seconds;
-  bool memory_exhausted;  ///< the memory limit left next to nothing when the call ended
-  bool configurable;
-  bool has_address;  ///< fault: `address` is meaningful
-  bool in_memory;    ///< fault: `address` is an offset into the shared memory
+  std::uint8_t memory_exhausted;  ///< the memory limit left next to nothing when the call ended
+  std::uint8_t configurable;
+  std::uint8_t has_address;      ///< fault: `address` is meaningful
+  std::uint8_t in_memory;        ///< fault: `address` is an offset into the shared memory
+  std::uint8_t after_return;     ///< fault: of a thread that the call left behind
+  std::uint32_t changes;         ///< returned, threw: of StateChange
+  std::uint32_t left_processes;  ///< returned, threw: children that were still there
   std::uint64_t address;
   Access access;
   gqa_kernel_info capabilities;
   std::array<char, 512> text;
 };
+
+inline bool is_fatal_signal(std::int32_t signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+         signal == SIGABRT;
+}
+
+/// Whether a message can be what the program sends to request `number`.
+inline bool is_valid(const Reply& reply, std::uint64_t number) {
+  if (reply.number != number || reply.text.back() != '\0') return false;
+  switch (reply.kind) {
+    case ReplyKind::loaded:
+      return true;
+    case ReplyKind::not_loaded:
+      return reply.code >= 0 && reply.code <= static_cast<int>(LoadFailure::abi_version);
+    case ReplyKind::returned:
+    case ReplyKind::threw:
+      // NaN is neither.
+      return reply.seconds >= 0 && reply.seconds < 1e9 && (reply.changes & ~all_state_changes) == 0;
+    case ReplyKind::fault:
+      return is_fatal_signal(reply.code) && reply.access >= Access::unknown &&
+             reply.access <= Access::write;
+  }
+  return false;
+}
 
 }  // namespace gqa::host_protocol

@@ -42,6 +42,8 @@ Shape output_shape(const Dimensions& d, Layout layout) {
       return {d.queries, d.batch, d.q_heads, d.value_size};
     case Layout::bsh:
       return {d.batch, d.queries, d.q_heads * d.value_size};
+    case Layout::hsd:
+      return {d.q_heads, d.queries, d.value_size};
     case Layout::thd:
       return {d.queries, d.q_heads, d.value_size};
   }
@@ -114,7 +116,12 @@ KernelCall::KernelCall(const ProblemTensors& given, const Contract& declared,
   const Contract contract = resolve_dialect(declared);
   const Dimensions d = checked_dimensions(tensors, contract);
   set_sizes(d, contract);
-  const Layout layout = contract.layout;
+  const Layout layout = contract.layout_of(Operand::query);
+  if (!contract.has_one_layout() || layout > Layout::thd) {
+    throw InputError("kernel.layout", "layout",
+                     fmt::format("{} is not a layout that the ABI has for all tensors alike",
+                                 layouts_text(contract)));
+  }
   add_guard();
   add_operand(TensorIndex::output, unwritten_output(output_type, output_shape(d, layout)), layout,
               d.q_heads, options.output_row_stride_factor);
@@ -154,15 +161,17 @@ void KernelCall::set_sizes(const Dimensions& d, const Contract& contract) {
   p.past = d.past;
   p.key_size = d.key_size;
   p.value_size = d.value_size;
-  p.layout = static_cast<std::int32_t>(contract.layout);
+  p.layout = static_cast<std::int32_t>(contract.layout_of(Operand::query));
   p.head_map_kind = static_cast<std::int32_t>(contract.head_map.kind);
   p.has_scale = contract.scale ? 1 : 0;
   if (contract.scale) p.scale = Ball(*contract.scale).midpoint_double();
   p.causal = contract.causal ? 1 : 0;
   p.causal_alignment = static_cast<std::int32_t>(contract.causal_alignment);
   p.empty_row = static_cast<std::int32_t>(contract.empty_row);
-  p.window_left = contract.window.left;
-  p.window_right = contract.window.right;
+  // A kernel adds the sides to positions.
+  const Window window = narrowed(contract.window, d.queries, d.keys);
+  p.window_left = window.left;
+  p.window_right = window.right;
   p.softcap = Ball(contract.softcap).midpoint_double();
 }
 

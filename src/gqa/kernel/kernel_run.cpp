@@ -26,6 +26,32 @@ std::string_view verb(MemoryAccess access) {
   return "touching memory";
 }
 
+std::string_view sentence(KernelFinding finding) {
+  switch (finding) {
+    case KernelFinding::rounding_mode:
+      return "returned with another rounding mode";
+    case KernelFinding::flush_to_zero:
+      return "returned with subnormal numbers flushed to zero";
+    case KernelFinding::exception_traps:
+      return "returned with other floating-point exceptions unmasked";
+    case KernelFinding::signal_mask:
+      return "returned with other signals blocked";
+    case KernelFinding::environment:
+      return "changed the environment of its process";
+    case KernelFinding::working_directory:
+      return "changed the working directory of its process";
+    case KernelFinding::left_processes:
+      return "left processes running that it had started";
+    case KernelFinding::late_access:
+      return "a thread of the kernel touched the tensors after the call had returned";
+    case KernelFinding::late_end:
+      return "the process ended after the call before had returned";
+    case KernelFinding::foreign_message:
+      return "wrote into a descriptor that is not its own";
+  }
+  return "?";
+}
+
 std::string describe_status(const KernelRun& run) {
   switch (run.status) {
     case KernelStatus::finished:
@@ -69,6 +95,32 @@ std::string_view name(KernelStatus status) {
   return "?";
 }
 
+std::string_view name(KernelFinding finding) {
+  switch (finding) {
+    case KernelFinding::rounding_mode:
+      return "rounding_mode";
+    case KernelFinding::flush_to_zero:
+      return "flush_to_zero";
+    case KernelFinding::exception_traps:
+      return "exception_traps";
+    case KernelFinding::signal_mask:
+      return "signal_mask";
+    case KernelFinding::environment:
+      return "environment";
+    case KernelFinding::working_directory:
+      return "working_directory";
+    case KernelFinding::left_processes:
+      return "left_processes";
+    case KernelFinding::late_access:
+      return "late_access";
+    case KernelFinding::late_end:
+      return "late_end";
+    case KernelFinding::foreign_message:
+      return "foreign_message";
+  }
+  return "?";
+}
+
 bool KernelCapabilities::supports(ElementType type) const {
   return std::ranges::find(element_types, type) != element_types.end();
 }
@@ -91,6 +143,9 @@ std::string describe(const KernelRun& run) {
   for (const ChangedInput& change : run.changed_inputs) {
     parts.push_back(
         fmt::format("changed its input {} from byte {} on", change.name, change.first_byte));
+  }
+  for (const KernelFinding finding : run.findings) {
+    parts.push_back(fmt::format("{} [{}]", sentence(finding), name(finding)));
   }
   if (run.left_output_unwritten()) {
     parts.push_back(fmt::format("left {} output elements unwritten, the first of them {}",

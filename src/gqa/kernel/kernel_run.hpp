@@ -81,6 +81,23 @@ struct ChangedInput {
   std::uint64_t digest_after = 0;
 };
 
+/// What a kernel did to its process beside computing: each is a fault that other code would suffer
+/// from. The process is put back before the next call.
+enum class KernelFinding {
+  rounding_mode,      ///< returned with another rounding mode
+  flush_to_zero,      ///< returned with subnormal numbers flushed to zero
+  exception_traps,    ///< returned with other floating-point exceptions unmasked
+  signal_mask,        ///< returned with other signals blocked
+  environment,        ///< returned with another environment
+  working_directory,  ///< returned in another directory
+  left_processes,     ///< returned with processes that it started still running
+  late_access,        ///< a thread touched the tensors after the call had returned
+  late_end,           ///< the process ended after the call had returned, before the next
+  foreign_message,    ///< wrote into a descriptor that is not its own
+};
+/// "rounding_mode", ...
+std::string_view name(KernelFinding finding);
+
 /// What came of one call.
 struct KernelRun {
   KernelStatus status = KernelStatus::failed;
@@ -90,6 +107,7 @@ struct KernelRun {
   /// One per tensor, the output first. Changed slack bytes, or a write that a guard page caught.
   std::vector<OutsideWrite> outside_writes;
   std::vector<ChangedInput> changed_inputs;
+  std::vector<KernelFinding> findings;
   /// Output elements that still hold the signalling NaN that they were filled with (float8_e4m3fn:
   /// its negative NaN), and the row-major index of the first. Counted if finished.
   std::int64_t unwritten_elements = 0;
@@ -103,7 +121,7 @@ struct KernelRun {
   /// Finished, and nothing but the output changed, all of it.
   bool is_clean() const {
     return status == KernelStatus::finished && !wrote_outside_output() && changed_inputs.empty() &&
-           !left_output_unwritten();
+           findings.empty() && !left_output_unwritten();
   }
 };
 

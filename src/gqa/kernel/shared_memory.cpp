@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,8 +20,15 @@ namespace {
 }  // namespace
 
 SharedMemory::SharedMemory() {
-  const int low = memfd_create("gqaverify-kernel", MFD_CLOEXEC);
+  const int low = memfd_create("gqaverify-kernel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (low < 0) refuse(errno);
+  // The other process holds the descriptor too: made smaller under our mapping, the file would end
+  // this process by SIGBUS.
+  if (fcntl(low, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    const int error = errno;
+    close(low);
+    refuse(error);
+  }
   // Above the small numbers that a child's descriptors are moved to.
   descriptor_ = fcntl(low, F_DUPFD_CLOEXEC, 10);
   const int error = errno;
@@ -35,7 +43,11 @@ SharedMemory::~SharedMemory() {
 
 void SharedMemory::reserve(std::uint64_t bytes) {
   if (bytes <= bytes_) return;
-  if (ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) refuse(errno);
+  struct stat file {};
+  if (fstat(descriptor_, &file) != 0) refuse(errno);
+  // The other process may have made it larger, and nobody can make it smaller again.
+  const auto size = static_cast<off_t>(bytes);
+  if (file.st_size < size && ftruncate(descriptor_, size) != 0) refuse(errno);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
   if (memory == MAP_FAILED) refuse(errno);
   if (data_ != nullptr) munmap(data_, bytes_);

@@ -6,7 +6,8 @@
 
 namespace gqa {
 
-/// An anonymous file, mapped here; its descriptor is handed to the other process.
+/// An anonymous file, mapped here; its descriptor is handed to the other process. It is sealed: it
+/// may grow, and nobody makes it smaller.
 class SharedMemory {
  public:
   /// Errors: InputError "kernel.shared_memory" if the system refuses; so `reserve`.

@@ -5,6 +5,7 @@
 #include "gqa/io/contract_json.hpp"
 #include "gqa/report/audit_report.hpp"
 #include "gqa/report/diagnosis_report.hpp"
+#include "gqa/report/identified_report.hpp"
 #include "gqa/report/number_json.hpp"
 #include "gqa/report/verdict_words.hpp"
 #include "gqa/version.hpp"
@@ -115,6 +116,8 @@ void add_result(ordered_json& entry, const AuditCase& from) {
   entry["decided_by"] = {{"filter", tally.decided_by_filter},
                          {"enclosure", tally.decided_by_enclosure},
                          {"exact", tally.decided_exactly}};
+  // A contradiction ends the program: a report is one without.
+  entry["self_check"] = {{"rows", tally.self_checked}, {"contradictions", 0}};
   entry["undecided"] = tally.undecided;
   entry["error"] = {{"max_abs", bounds_json(tally.max_absolute_error)},
                     {"max_ulp", bounds_json(tally.max_ulp_error)},
@@ -130,6 +133,7 @@ void add_result(ordered_json& entry, const AuditCase& from) {
   for (const WorstElement& worst : tally.worst) entry["worst"].push_back(worst_json(worst));
   entry["where"] = from.result->where;
   if (from.diagnosis) entry["diagnosis"] = diagnosis_json(*from.diagnosis);
+  if (from.fits) entry["fits"] = identified_json(*from.fits);
 }
 
 }  // namespace

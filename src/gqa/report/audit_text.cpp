@@ -6,6 +6,7 @@
 #include "gqa/printable.hpp"
 #include "gqa/report/audit_report.hpp"
 #include "gqa/report/diagnosis_report.hpp"
+#include "gqa/report/identified_report.hpp"
 #include "gqa/report/verdict_words.hpp"
 
 namespace gqa {
@@ -142,6 +143,7 @@ std::string case_text(const AuditCase& entry) {
   text += meaning_text(first);
   for (std::size_t i = 1; i < entry.outputs.size(); ++i) text += output_text(entry.outputs[i]);
   if (entry.diagnosis) text += diagnosis_text(*entry.diagnosis, "    ");
+  if (entry.fits) text += line(fit_line(*entry.fits));
   return text;
 }
 

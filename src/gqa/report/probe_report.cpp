@@ -26,6 +26,7 @@ std::string failure_lines(const ProbeReport& report) {
     if (!result.answer.supported || result.verdict == Verdict::pass) continue;
     text +=
         fmt::format("{:<10}{}: {}\n", name(result.verdict), result.probe.name, result.probe.reads);
+    if (!result.error.empty()) text += fmt::format("    {}\n", result.error);
     if (result.violations > 0) {
       text += fmt::format("    {} violations: {}\n", result.violations, result.where);
     }
@@ -38,6 +39,9 @@ std::string counts_line(const ProbeReport& report) {
   std::string text =
       fmt::format("{} of {} probes in {} passed against {}", report.count(Verdict::pass), asked,
                   name(report.type), describe(report.tolerance));
+  const auto adapted = std::ranges::count_if(
+      report.results, [](const ProbeResult& result) { return !result.probe.habit.empty(); });
+  if (adapted > 0) text += fmt::format("; {} asked as the kernel takes them", adapted);
   if (report.unsupported() > 0) {
     text += fmt::format("; {} not supported: not verified", report.unsupported());
   }
@@ -56,11 +60,13 @@ nlohmann::ordered_json results_json(const ProbeReport& report) {
     nlohmann::ordered_json entry;
     entry["name"] = result.probe.name;
     entry["reads"] = result.probe.reads;
+    if (!result.probe.habit.empty()) entry["asked_as"] = result.probe.habit;
     entry["supported"] = result.answer.supported;
     entry["verdict"] = result.answer.supported ? name(result.verdict) : "unsupported";
     entry["violations"] = result.violations;
     entry["where"] = result.where;
     entry["finding"] = result.answer.finding;
+    if (!result.error.empty()) entry["error"] = result.error;
     results.push_back(std::move(entry));
   }
   return results;

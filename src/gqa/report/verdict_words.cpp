@@ -54,7 +54,7 @@ std::string exact_text(const Bounds& reference) {
 
 std::string list_of(const std::vector<NullOutput>& nulls) {
   std::vector<std::string> names;
-  for (const NullOutput null : nulls) names.emplace_back(name(null));
+  for (const NullOutput null : nulls) names.push_back(name(null));
   if (names.size() == 1) return names.front();
   const std::string last = names.back();
   names.pop_back();

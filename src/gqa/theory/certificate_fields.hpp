@@ -28,8 +28,9 @@ inline void require(bool condition, const char* otherwise) {
   if (!condition) throw CertificateRejected(otherwise);
 }
 
-/// Reads the fields of one object. Exact numbers are JSON strings, counts and indices JSON
-/// integers. Every list is non-empty and rectangular.
+/// Reads the fields of one object. A reader of its own, beside JsonReader, on purpose: the checker
+/// stands for itself, so that a mistake in what reads other documents is none in it. Exact numbers
+/// are JSON strings, counts and indices JSON integers. Every list is non-empty and rectangular.
 /// Errors: InputError at "`where`: field": "certificate.missing_field", "certificate.field_type",
 /// "certificate.shape", those of parse_rational.
 class CertificateFields {

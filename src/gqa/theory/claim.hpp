@@ -71,6 +71,7 @@ struct Claim {
   const char* scope;
   const char* certificate;  ///< what settles it, in a line
   ClaimVerdict (*argue)(Argument& argument, const TrainedModel* model);
+  bool needs_trained_model = false;  ///< without one it stays open
 };
 
 struct ClaimReport {

@@ -10,7 +10,7 @@ namespace {
 
 Rational number_from_json(const nlohmann::json& value, const std::string& where) {
   if (value.is_number_integer()) return parse_rational(value.dump(), where);
-  return parse_rational(string_field(value, where), where);
+  return parse_rational(fixture_reader.text(value, where), where);
 }
 
 // Calls `visit` with every part between separators; an empty text is one empty part.

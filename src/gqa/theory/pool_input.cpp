@@ -26,10 +26,11 @@ std::size_t rank_of(const std::string& name) {
 
 PoolInput from_json(const std::filesystem::path& path) {
   const nlohmann::json document = parse_json_strictly(read_text_file(path), path.string());
+  require_moderate_exponents(document, path.string());
   Names known = weights_with_query;
   known.insert(histories.begin(), histories.end());
   known.insert(conversion.begin(), conversion.end());
-  require_known_fields(document, known, path.string());
+  fixture_reader.require_known(document, known, path.string(), fixture_format);
   PoolInput input;
   for (const auto& [name, value] : document.items()) {
     input.tensors[name] =

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "audit/audit_support.hpp"
@@ -100,6 +101,22 @@ TEST_CASE("rational_output: bias joins or parts the groups") {
   p.slopes = {1};  // position 1: biases -1 and 0
   p.key = {1, 0};
   CHECK(rational_output(p) == Rational(3));
+}
+
+TEST_CASE("rational_output: a bias of more bits than any precision is exact") {
+  // ALiBi at distances 2, 1, 0 on a mask: scores -2^e - 2^-59, 0 and 0. The groups' means are both
+  // 1/2, but the first score has e + 60 bits.
+  for (const int exponent : {0, 60, 70, 80, 500}) {
+    CAPTURE(exponent);
+    SmallProblem p = keys_and_values({1, 1, 1}, {0.5, 0.25, 0.75});
+    p.query = {0};
+    p.contract.causal_alignment = CausalAlignment::bottom_right;
+    p.mask = {-std::ldexp(1.0, exponent), 0x1p-60, 0};
+    p.slopes = {0x1p-60};
+    CHECK(rational_output(p) == make_rational(1, 2));
+    p.mask[1] = 0x1p-61;  // no longer equal to the third
+    CHECK_FALSE(rational_output(p).has_value());
+  }
 }
 
 TEST_CASE("rational_output: a stated scale keeps the scores rational") {

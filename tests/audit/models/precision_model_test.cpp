@@ -179,6 +179,16 @@ TEST_CASE("precision_model: the likely bound is below the worst case, and both a
   }
 }
 
+TEST_CASE("precision_model: an element is allowed the smaller of both bounds") {
+  const Ball open = Ball(1) / Ball(0);
+  CHECK(RoundingBounds{Ball(2), Ball(3)}.allowance().contains(2));
+  CHECK(RoundingBounds{Ball(3), Ball(2)}.allowance().contains(2));
+  CHECK_FALSE(RoundingBounds{Ball(3), Ball(2)}.allowance().contains(3));
+  // A worst case that nothing bounds leaves what is likely.
+  CHECK(RoundingBounds{Ball(3), open}.allowance().contains(3));
+  CHECK(RoundingBounds{Ball(3), open}.allowance().is_exact());
+}
+
 TEST_CASE("precision_model: the bounds of one key, by hand") {
   // One key of weight 1: nothing spreads, so only the sums' roundings and the output's stay.
   const RowRounding row = one_key_row();

@@ -68,7 +68,8 @@ TEST_CASE("tally_record: a record of another form is refused at its field") {
   test::Random random(1);
   const json good = tally_record(test::random_tally(random, empty, 30));
   CHECK(record_refusal(good) == "none");
-  for (const char* field : {"counts", "maxima", "worst", "heads", "rows", "columns", "violating_rows"}) {
+  for (const char* field :
+       {"counts", "maxima", "worst", "heads", "rows", "columns", "violating_rows"}) {
     const std::string expected = std::string("tally.record at ") + field;
     for (const json& wrong : {json(), json(1), json::object(), json::array({json()})}) {
       CAPTURE(wrong.dump());

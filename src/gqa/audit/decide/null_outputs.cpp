@@ -5,20 +5,6 @@
 
 namespace gqa {
 
-const char* name(NullOutput null) {
-  switch (null) {
-    case NullOutput::zeros:
-      return "zeros";
-    case NullOutput::negated:
-      return "the negated output";
-    case NullOutput::doubled:
-      return "the doubled output";
-    case NullOutput::halved:
-      return "the halved output";
-  }
-  return "?";
-}
-
 const char* word(NullOutput null) {
   switch (null) {
     case NullOutput::zeros:
@@ -31,6 +17,11 @@ const char* word(NullOutput null) {
       return "halved";
   }
   return "?";
+}
+
+std::string name(NullOutput null) {
+  const std::string shown = word(null);
+  return null == NullOutput::zeros ? shown : "the " + shown + " output";
 }
 
 void NullCounts::merge(const NullCounts& other) {

@@ -14,10 +14,10 @@ enum class NullOutput { zeros, negated, doubled, halved };
 inline constexpr std::array null_outputs{NullOutput::zeros, NullOutput::negated,
                                          NullOutput::doubled, NullOutput::halved};
 
-/// "zeros", "the negated output", ...
-const char* name(NullOutput null);
 /// "zeros", "negated", ...
 const char* word(NullOutput null);
+/// "zeros", "the negated output", ...
+std::string name(NullOutput null);
 
 /// In how many rows null outputs would have failed under the allowances of an audit. Sums, so that
 /// any order of merging gives the same.

@@ -33,12 +33,14 @@ bool has_precision(const StridedTensor& tensor, int significant_bits) {
   return true;
 }
 
-FormatRounding recorded_rounding(const PrecisionModel& model, const StridedTensor& recorded) {
-  const FloatFormat& format = recorded.format();
-  const bool is_wider = format.unit_roundoff() < model.output;
+bool holds_narrower_numbers(const PrecisionModel& model, const StridedTensor& recorded) {
   // A unit roundoff of 2^-p belongs to p significant bits.
-  const bool narrow = is_wider && has_precision(recorded, -std::ilogb(model.output));
-  return model.output_rounding(format, narrow);
+  return recorded.format().unit_roundoff() < model.output &&
+         has_precision(recorded, -std::ilogb(model.output));
+}
+
+FormatRounding recorded_rounding(const PrecisionModel& model, const StridedTensor& recorded) {
+  return model.output_rounding(recorded.format(), holds_narrower_numbers(model, recorded));
 }
 
 FormatRounding recorded_rounding(const Tolerance& tolerance, const StridedTensor& recorded) {

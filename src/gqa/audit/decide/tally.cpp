@@ -67,6 +67,7 @@ void AuditTally::merge(const AuditTally& other) {
   proved_violations += other.proved_violations;
   undecided += other.undecided;
   not_finite_references += other.not_finite_references;
+  self_checked += other.self_checked;
   measured += other.measured;
   max_absolute_error.raise_to(other.max_absolute_error);
   max_ulp_error.raise_to(other.max_ulp_error);

@@ -65,7 +65,8 @@ struct AuditTally {
   std::int64_t proved_violations = 0;
   std::int64_t undecided = 0;
   std::int64_t not_finite_references = 0;  ///< undecided: a visible operand is not finite
-  std::int64_t measured = 0;               ///< elements with an ulp error (finite both sides)
+  std::int64_t self_checked = 0;  ///< rows of the filter that enclosures were asked of as well
+  std::int64_t measured = 0;      ///< elements with an ulp error (finite both sides)
   Bounds max_absolute_error;
   Bounds max_ulp_error;
   double max_share = 0;  ///< of an element's error over its allowance, at most

@@ -26,6 +26,9 @@ void measure(AuditTally& tally, const AuditedElement& element, std::int64_t plac
 void state_allowed(AuditedElement& element, const Ball& reference, const Tolerance& tolerance,
                    const RoundingBounds* bounds) {
   if (!reference.is_finite()) return;
+  if (std::holds_alternative<ModelTolerance>(tolerance) && bounds != nullptr) {
+    element.bounds = *bounds;
+  }
   const Ball allowed = allowance_of(*element.format, reference, tolerance, bounds);
   element.allowed = {0, std::numeric_limits<double>::infinity()};
   if (allowed.is_finite()) {
@@ -84,12 +87,14 @@ void demand(AuditedElement& element, double demanded) {
   element.decision.within = Uncertain::from(right);
   element.decision.strength = right ? FailureStrength::none : FailureStrength::proved;
   element.exactly = true;
+  element.demanded = demanded;
   element.allowed = {0, 0};
   element.reference = {demanded, demanded};
 }
 
 void accept_anything(AuditedElement& element) {
   element.decision = {Uncertain::yes(), FailureStrength::none};
+  element.is_free = true;
   element.exactly = true;
 }
 

@@ -37,7 +37,10 @@ struct AuditedElement {
   bool exactly = false;  ///< decided without an enclosure
   Bounds reference;      ///< certified range of the exact value, or what must be there
   Bounds allowed{0, std::numeric_limits<double>::infinity()};  ///< see WorstElement
-  std::optional<Ball> ball;  ///< the exact value, where an error can be measured
+  std::optional<Ball> ball;              ///< the exact value, where an error can be measured
+  std::optional<RoundingBounds> bounds;  ///< what `decision` under a model rests on
+  std::optional<double> demanded;        ///< of an element that must hold this and nothing else
+  bool is_free = false;                  ///< any bits are right
 };
 
 /// Decides element.output: by `first`, which was enclosed at the first precision, then

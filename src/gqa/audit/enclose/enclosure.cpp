@@ -38,17 +38,6 @@ std::vector<double> read_query(const AttentionProblem& problem, std::int64_t bat
   return query;
 }
 
-std::int64_t slope_index(const AttentionProblem& problem, std::int64_t batch, std::int64_t head) {
-  return batch * problem.dimensions.q_heads + head;
-}
-
-double mask_bias(const AttentionProblem& problem, std::int64_t b, std::int64_t h, std::int64_t i,
-                 std::size_t j) {
-  if (!problem.bias) return 0;
-  const auto index = broadcast_index(problem.bias->shape(), b, h, i, static_cast<std::int64_t>(j));
-  return index ? problem.bias->data()[*index] : 0;
-}
-
 }  // namespace
 
 EnclosureReader::EnclosureReader(const AttentionProblem& problem, std::int64_t batch,
@@ -72,14 +61,9 @@ bool EnclosureReader::is_finite(std::int64_t head, std::int64_t row,
                                 const std::vector<std::size_t>& visible) const {
   const std::vector<double> query = read_query(problem_, batch_, head, row);
   if (const auto logit = problem_.sink_of(head); logit && !std::isfinite(*logit)) return false;
-  if (problem_.alibi_slopes &&
-      !std::isfinite((
-          *problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))])) {
-    return false;
-  }
   return std::ranges::all_of(query, [](double q) { return std::isfinite(q); }) &&
-         std::ranges::all_of(visible, [this, head, row](std::size_t j) {
-           return key_finite_[j] != 0 && std::isfinite(mask_bias(problem_, batch_, head, row, j));
+         std::ranges::all_of(visible, [&](std::size_t j) {
+           return key_finite_[j] != 0 && bias_of(head, row, j).is_finite();
          });
 }
 
@@ -88,60 +72,55 @@ std::vector<Ball> EnclosureReader::query_balls(std::int64_t head, std::int64_t r
   return {query.begin(), query.end()};
 }
 
-std::optional<Rational> EnclosureReader::exact_bias(std::int64_t head, std::int64_t row,
-                                                    std::size_t key) const {
-  const double added = mask_bias(problem_, batch_, head, row, key);
-  if (!std::isfinite(added)) return std::nullopt;
-  Rational bias(added);
-  if (problem_.alibi_slopes) {
-    const auto slope =
-        (*problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))];
-    if (!std::isfinite(slope)) return std::nullopt;
-    const std::int64_t position = problem_.visibility.position(batch_, row);
-    const std::int64_t distance = std::abs(position - static_cast<std::int64_t>(key));
-    bias -= Rational(slope) * Rational(static_cast<long>(distance));
-  }
-  return bias;
+BiasTerms EnclosureReader::bias_of(std::int64_t head, std::int64_t row, std::size_t key) const {
+  return problem_.bias_of(batch_, head, row, static_cast<std::int64_t>(key));
 }
 
-std::vector<Ball> EnclosureReader::bias_row(std::int64_t head, std::int64_t row,
-                                            const std::vector<std::size_t>& visible) const {
-  std::vector<Ball> bias;
-  if (!problem_.has_bias()) return bias;
-  bias.resize(static_cast<std::size_t>(problem_.dimensions.keys));
-  const std::int64_t position = problem_.visibility.position(batch_, row);
-  for (const std::size_t j : visible) {
-    bias[j] = Ball(mask_bias(problem_, batch_, head, row, j));
-    if (problem_.alibi_slopes) {
-      const auto slope =
-          (*problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))];
-      const std::int64_t distance = std::abs(position - static_cast<std::int64_t>(j));
-      bias[j] -= Ball(slope) * Ball(static_cast<double>(distance));
-    }
-  }
-  return bias;
+std::optional<Rational> EnclosureReader::exact_bias(std::int64_t head, std::int64_t row,
+                                                    std::size_t key) const {
+  const BiasTerms terms = bias_of(head, row, key);
+  return terms.is_finite() ? std::optional(terms.sum()) : std::nullopt;
 }
 
 Ball EnclosureReader::bias_magnitude(std::int64_t head, std::int64_t row, std::size_t key) const {
-  const Ball mask(std::abs(mask_bias(problem_, batch_, head, row, key)));
-  if (!problem_.alibi_slopes) return mask;
-  const auto slope =
-      (*problem_.alibi_slopes)[static_cast<std::size_t>(slope_index(problem_, batch_, head))];
-  const std::int64_t position = problem_.visibility.position(batch_, row);
-  const std::int64_t distance = std::abs(position - static_cast<std::int64_t>(key));
-  return mask + Ball(std::abs(slope)) * Ball(static_cast<double>(distance));
+  return bias_of(head, row, key).magnitude();
+}
+
+EnclosureReader::Scores EnclosureReader::scores(std::span<const Ball> query, std::int64_t head,
+                                                std::int64_t row, std::size_t key,
+                                                ScoreStage last) const {
+  const Ball scale = problem_.scale_ball();
+  const Ball softcap(problem_.contract.softcap);
+  const bool capped = last != ScoreStage::scaled && problem_.contract.softcap != 0;
+  Ball bias;
+  const bool biased = last == ScoreStage::biased && problem_.has_bias();
+  if (biased) bias = Ball(bias_of(head, row, key).sum());
+  Scores scores;
+  const auto see = [&scores](ScoreStage stage, const Ball& score) {
+    if (stage == ScoreStage::scaled) scores.scaled = score;
+    if (stage == ScoreStage::softcapped) scores.softcapped = score;
+  };
+  const std::span<const Ball> of_key = key_balls(key);
+  scores.score =
+      score_stages<BallNumbers>(dot(query.data(), of_key.data(), of_key.size()), &scale,
+                                capped ? &softcap : nullptr, biased ? &bias : nullptr, see);
+  return scores;
 }
 
 EnclosureReader::Row EnclosureReader::row(std::int64_t head, std::int64_t row,
                                           const std::vector<std::size_t>& visible) const {
   const std::vector<double> query = read_query(problem_, batch_, head, row);
   const std::vector<Ball> query_balls(query.begin(), query.end());
-  const std::vector<Ball> bias = bias_row(head, row, visible);
   const auto keys = static_cast<std::size_t>(problem_.dimensions.keys);
   const auto value_size = static_cast<std::size_t>(problem_.dimensions.value_size);
   const BallNumbers::Values values(value_.data(), keys, value_size);
   const Ball scale = problem_.scale_ball();
   const Ball softcap(problem_.contract.softcap);
+  std::vector<Ball> bias;
+  if (problem_.has_bias()) {
+    bias.resize(keys);
+    for (const std::size_t j : visible) bias[j] = Ball(bias_of(head, row, j).sum());
+  }
   std::optional<Ball> sink;
   RowOperands<BallNumbers> operands;
   operands.query = query_balls;
@@ -186,9 +165,9 @@ RowRounding EnclosureReader::rounding(const PrecisionModel& model, std::int64_t 
     rounding.key_norm2.push_back(norm2(key));
     rounding.key_norm4_squared.push_back(norm4_squared(key));
     rounding.scores.push_back(result.scores[j]);
-    rounding.raw_scores.push_back(rounding.plain ? result.scores[j]
-                                                 : dot(query_balls.data(), key.data(), key.size()) *
-                                                       rounding.scale);
+    rounding.raw_scores.push_back(
+        rounding.plain ? result.scores[j]
+                       : scores(query_balls, head, row, j, ScoreStage::scaled).scaled);
     rounding.weights.push_back(result.weights[j]);
     if (problem_.bias && problem_.alibi_slopes) {
       rounding.biases.push_back(bias_magnitude(head, row, j));

@@ -43,12 +43,22 @@ class EnclosureReader {
   std::span<const Ball> value_balls(std::size_t key) const { return value_.matrix(0, 0).row(key); }
   std::size_t keys() const { return key_row_finite_.size(); }
   bool key_is_finite(std::size_t key) const { return key_row_finite_[key] != 0; }
-  /// What is added to the score of a key after softcap, exactly; nullopt if it is no number.
+  /// What is added to the score of a key after softcap; by exact_bias exactly, nullopt if it is no
+  /// number; by bias_magnitude what sums of its terms on the way may reach.
   /// Precondition: the mask does not hide the key.
   std::optional<Rational> exact_bias(std::int64_t head, std::int64_t row, std::size_t key) const;
-
-  /// |mask bias| + |slope distance|: what sums of both on the way may reach.
   Ball bias_magnitude(std::int64_t head, std::int64_t row, std::size_t key) const;
+
+  /// One key's score after each step. Steps behind the last one asked for change nothing.
+  struct Scores {
+    Ball scaled;
+    Ball softcapped;
+    Ball score;
+  };
+  /// At the thread's precision, for a `query` of query_balls. Precondition, if `last` is biased:
+  /// the bias is a number.
+  Scores scores(std::span<const Ball> query, std::int64_t head, std::int64_t row, std::size_t key,
+                ScoreStage last = ScoreStage::biased) const;
 
   /// The row's result at the thread's precision. Precondition: is_finite.
   Row row(std::int64_t head, std::int64_t row, const std::vector<std::size_t>& visible) const;
@@ -79,8 +89,7 @@ class EnclosureReader {
                                           std::int64_t column) const;
 
  private:
-  std::vector<Ball> bias_row(std::int64_t head, std::int64_t row,
-                             const std::vector<std::size_t>& visible) const;
+  BiasTerms bias_of(std::int64_t head, std::int64_t row, std::size_t key) const;
 
   const AttentionProblem& problem_;
   std::int64_t batch_;

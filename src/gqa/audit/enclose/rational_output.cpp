@@ -33,17 +33,13 @@ std::optional<Rational> EnclosureReader::rational_output(std::int64_t head, std:
                                                          std::int64_t column) const {
   if (problem_.contract.softcap != 0) return std::nullopt;
   const std::int64_t dk = problem_.dimensions.key_size;
-  const std::vector<Ball> bias = bias_row(head, row, visible);
   std::map<AlgebraicScore, ScoreGroup> groups;
   for (const std::size_t j : visible) {
     const auto key_row = static_cast<std::int64_t>(j);
     const Rational product = exact_product(problem_, batch_, head, kv_head_, row, key_row);
-    Rational added;
-    if (!bias.empty()) {
-      if (!bias[j].is_exact()) return std::nullopt;
-      added = bias[j].lower();
-    }
-    ScoreGroup& group = groups[scaled_score(problem_.contract, dk, product, added)];
+    // The bias as a rational: rounded to any number of bits, equal scores would look different.
+    ScoreGroup& group =
+        groups[scaled_score(problem_.contract, dk, product, bias_of(head, row, j).sum())];
     group.value_sum += Rational(problem_.value.value(batch_, kv_head_, key_row, column));
     ++group.keys;
   }

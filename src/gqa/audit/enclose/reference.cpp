@@ -58,11 +58,7 @@ void fill_row(const AttentionProblem& problem, const EnclosureReader& reader, st
               std::int64_t row, const Place& place) {
   const PrecisionScope scope(precision);
   const std::vector<std::size_t> visible = reader.visible(head, row);
-  if (visible.empty()) {
-    // A sink keeps the denominator positive: such a row is zero whatever the policy.
-    const bool has_sink = problem.sink_of(head).has_value();
-    return fill_empty_row(reader, has_sink ? EmptyRow::zero : problem.contract.empty_row, place);
-  }
+  if (visible.empty()) return fill_empty_row(reader, problem.empty_row_of(head), place);
   if (!reader.is_finite(head, row, visible)) return place.fill(nan, infinity);
   const EnclosureReader::Row result = reader.row(head, row, visible);
   for (std::size_t c = 0; c < place.value.size(); ++c) place.set(c, result.output[c]);

@@ -19,10 +19,11 @@ struct RowAuditor::Row {
   std::optional<RoundingBound> bound;
 
   Row(const EnclosureReader& reader, const AuditOptions& options, std::int64_t head_index,
-      std::int64_t row_index, std::vector<std::size_t> keys)
+      std::int64_t row_index, std::vector<std::size_t> keys, bool with_bound = true)
       : head(head_index), row(row_index), visible(std::move(keys)) {
     result = reader.row(head, row, visible);
-    if (const auto* tolerance = std::get_if<ModelTolerance>(&options.tolerance)) {
+    const auto* tolerance = std::get_if<ModelTolerance>(&options.tolerance);
+    if (tolerance != nullptr && with_bound) {
       const PrecisionModel& model = *tolerance->model;
       rounding.emplace(reader.rounding(model, head, row, visible, result));
       bound.emplace(model, *rounding, options.recorded);
@@ -71,6 +72,26 @@ void RowAuditor::audit_columns(std::int64_t head, std::int64_t row,
   for (const std::int64_t column : columns) audit_element(at_first, column, tally, nulls);
 }
 
+std::optional<RowAuditor::Asked> RowAuditor::ask(std::int64_t head, std::int64_t row,
+                                                 std::span<const std::size_t> columns) const {
+  std::vector<std::size_t> visible = reader_.visible(head, row);
+  if (!reader_.is_finite(head, row, visible)) return std::nullopt;
+  const PrecisionScope precision(options_.first_precision);
+  Row asked(reader_, options_, head, row, std::move(visible), !columns.empty());
+  Asked answer;
+  for (const std::size_t c : columns) {
+    const auto column = static_cast<std::int64_t>(c);
+    const AuditedElement element = element_at(head, row, column);
+    const Enclosed enclosed = asked.enclosed(reader_, column);
+    answer.within.push_back(decide(element.output, *element.format, enclosed.reference,
+                                   options_.tolerance,
+                                   enclosed.bounds ? &*enclosed.bounds : nullptr)
+                                .within);
+  }
+  answer.output = std::move(asked.result.output);
+  return answer;
+}
+
 AuditedElement RowAuditor::element_at(std::int64_t head, std::int64_t row,
                                       std::int64_t column) const {
   AuditedElement element;
@@ -81,16 +102,16 @@ AuditedElement RowAuditor::element_at(std::int64_t head, std::int64_t row,
 }
 
 void RowAuditor::add(const AuditedElement& element, AuditTally& tally, NullRow& nulls) const {
+  if (options_.observe) options_.observe(element);
   add_element(tally, element, batch_ * problem_.dimensions.q_heads + element.index[1], nulls);
 }
 
-// No visible key: the declared policy says what the element must be, exactly. A declared
-// sink keeps the denominator positive, so the row is a true zero (docs/contract.md, "Definition",
-// step 6).
+// No visible key: the policy says what the element must be, exactly (docs/contract.md,
+// "Definition", step 6).
 void RowAuditor::audit_empty_row(std::int64_t head, std::int64_t row,
                                  std::span<const std::int64_t> columns, AuditTally& tally,
                                  NullRow& nulls) const {
-  const EmptyRow policy = problem_.sink_of(head) ? EmptyRow::zero : problem_.contract.empty_row;
+  const EmptyRow policy = problem_.empty_row_of(head);
   for (const std::int64_t column : columns) {
     AuditedElement element = element_at(head, row, column);
     switch (policy) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gqa/audit/filter/filter_bias.hpp"
+#include "gqa/audit/filter/tile_auditor.detail.hpp"
 #include "gqa/audit/filter/vector_decision.hpp"
 #include "gqa/audit/filter/vector_exp.hpp"
 
@@ -27,53 +28,14 @@ std::shared_ptr<const RowAuditor> RowAuditors::of(std::int64_t batch, std::int64
   return latest_;
 }
 
-// One element of a tile against its reference.
-struct TileAuditor::Element {
-  std::size_t r;
-  std::int64_t column;
-  double output;
-  double centre;
-  double radius;
-  Interval error;
-  Interval magnitude;
-  Interval ulps;
-};
-
-// What is known of an element: whether it is within, and what it may be off by.
-struct TileAuditor::Answer {
-  ElementDecision decision;
-  Interval allowed{0, std::numeric_limits<double>::infinity()};
-};
-
-// What of a row the tile's sums left open.
-struct TileAuditor::OpenRow {
-  std::size_t r;
-  std::vector<Element> elements;
-  bool nulls = false;  // the row's null outputs are asked, too
-};
-
-// What is at hand while a tile is audited.
-struct TileAuditor::Work {
-  const FilterTile& tile;
-  AuditTally& tally;
-  std::vector<double> outputs = {};           // of the current row, padded for vectors
-  std::vector<double> sure_errors = {};       // of the current row: surely_within's ulp_errors
-  std::vector<double> sure_shares = {};       // and its shares
-  std::optional<LikelyInterval> likely = {};  // of the current row
-  std::vector<OpenRow> open_rows = {};        // waiting for more
-  std::unique_ptr<RoundingRows> rounding_rows = {};  // made when first needed
-  std::vector<std::int64_t> open_columns = {};
-  NullRow nulls = {};                // of the current row
-  std::int64_t unrefuted_asked = 0;  // rows whose null outputs were asked a second time
-};
-
 TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& options)
     : problem_(problem),
       options_(options),
       model_(std::get_if<ModelTolerance>(&options.tolerance)),
       ulps_(problem.output->format()),
       largest_(problem.output->format().maximum()),
-      rows_(problem, options) {
+      rows_(problem, options),
+      checked_(self_check_rows(problem, options)) {
   if (model_ == nullptr) {
     stated_.emplace(options.tolerance);
     return;
@@ -89,11 +51,16 @@ void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
   work.outputs.resize(padded(static_cast<std::size_t>(problem_.dimensions.value_size)));
   work.sure_errors.resize(work.outputs.size());
   work.sure_shares.resize(work.outputs.size());
+  const Dimensions& d = problem_.dimensions;
   for (std::size_t r = 0; r < tile.rows.size(); ++r) {
     const FilterRow& row = tile.rows[r];
     if (row.open || row.visible == 0) {
       rows_.of(tile.batch, tile.kv_head)->audit_row(row.head, row.row, tally);
       continue;
+    }
+    const std::int64_t number = (tile.batch * d.q_heads + row.head) * d.queries + row.row;
+    if (std::ranges::binary_search(checked_, number)) {
+      work.checked[r].assign(static_cast<std::size_t>(tile.columns), Uncertain::unknown());
     }
     audit_row(r, work);
     if (!work.open_columns.empty()) {
@@ -103,6 +70,16 @@ void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
     if (work.open_rows.size() == RoundingRows::most_rows) decide_open_rows(work);
   }
   decide_open_rows(work);
+  check_rows(work);
+}
+
+void TileAuditor::check_rows(Work& work) {
+  const FilterTile& tile = work.tile;
+  for (const auto& [r, verdicts] : work.checked) {
+    const auto found = find_contradiction(tile, r, verdicts, *rows_.of(tile.batch, tile.kv_head));
+    if (found) throw SelfCheckError(self_check_message(*found));
+    ++work.tally.self_checked;
+  }
 }
 
 // Puts what surely_within marked on the map.
@@ -132,6 +109,13 @@ void TileAuditor::settle_sure_elements(std::size_t r, Work& work) const {
     sure = surely_within(row, format, *allowance, work.sure_errors.data(), work.sure_shares.data());
   } else {
     std::ranges::fill(work.sure_errors, not_sure);
+  }
+  if (work.checked.contains(r)) {
+    for (std::int64_t c = 0; c < tile.columns; ++c) {
+      if (work.sure_errors[static_cast<std::size_t>(c)] != not_sure) {
+        work.note(r, c, Uncertain::yes());
+      }
+    }
   }
   AuditTally& tally = work.tally;
   tally.elements += sure.count;
@@ -178,30 +162,9 @@ inline TileAuditor::Answer TileAuditor::decide(const Work& work, const Element& 
   return {{enough ? likely : Uncertain::unknown(), FailureStrength::statistical}, allowed};
 }
 
-// The allowance of an element of the k-th open row.
-Interval TileAuditor::allowance(RoundingRows& rows, std::size_t k, std::int64_t column,
-                                double radius) const {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const Interval worst = rows.worst(k, column, radius).value_or(Interval{infinity, infinity});
-  if (model_->accept_worst_case) return worst;
-  const Interval likely = rows.likely(k, column, radius);
-  return {std::min(likely.lower, worst.lower), std::min(likely.upper, worst.upper)};
-}
-
-// By both bounds of the k-th open row.
-TileAuditor::Answer TileAuditor::decide(RoundingRows& rows, std::size_t k, const Element& e) const {
-  const Uncertain likely = within(e.error, rows.likely(k, e.column, e.radius));
-  const auto worst = rows.worst(k, e.column, e.radius);
-  // Where nothing bounds the worst case, nothing is proved.
-  std::optional<Uncertain> possible;
-  if (worst) possible = within(e.error, *worst);
-  // How strong a failure is, the audit asks of the worst elements alone.
-  return {by_bounds(likely, possible, model_->accept_worst_case),
-          allowance(rows, k, e.column, e.radius)};
-}
-
-inline void TileAuditor::record(const Work& work, const Element& e, const Answer& answer) const {
+void TileAuditor::record(Work& work, const Element& e, const Answer& answer) const {
   AuditTally& tally = work.tally;
+  work.note(e.r, e.column, answer.decision.within);
   const FilterRow& row = work.tile.rows[e.r];
   ++tally.elements;
   ++tally.decided_by_filter;
@@ -287,58 +250,6 @@ void TileAuditor::refute_nulls(std::size_t r, Work& work) {
   if (tile.columns > 0) ask(largest);
   if (work.nulls.is_settled() || work.likely) return;
   for (std::int64_t c = 0; c < tile.columns && !work.nulls.is_settled(); ++c) ask(c);
-}
-
-// Both bounds of all rows that wait, and enclosures for what they too leave open.
-void TileAuditor::decide_open_rows(Work& work) {
-  if (work.open_rows.empty()) return;
-  if (!work.rounding_rows) work.rounding_rows = std::make_unique<RoundingRows>(problem_, *likely_);
-  std::vector<std::size_t> rows;
-  for (const OpenRow& open : work.open_rows) rows.push_back(open.r);
-  work.rounding_rows->read(work.tile, rows);
-  refine_open_rows(work);
-  for (std::size_t k = 0; k < rows.size(); ++k) decide_open_row(k, work);
-  work.open_rows.clear();
-}
-
-// The rows in which something is beyond what is known without a second look.
-void TileAuditor::refine_open_rows(Work& work) {
-  RoundingRows& rows = *work.rounding_rows;
-  std::vector<std::size_t> further;
-  for (std::size_t k = 0; k < work.open_rows.size(); ++k) {
-    const OpenRow& open = work.open_rows[k];
-    const bool is_open = std::ranges::any_of(open.elements, [&](const Element& e) {
-      return !decide(rows, k, e).decision.within.is_decided();
-    });
-    if (open.nulls || is_open) further.push_back(k);
-  }
-  rows.refine(further);
-}
-
-void TileAuditor::decide_open_row(std::size_t k, Work& work) {
-  const OpenRow& open = work.open_rows[k];
-  const FilterRow& row = work.tile.rows[open.r];
-  work.open_columns.clear();
-  for (const Element& e : open.elements) {
-    const Answer answer = decide(*work.rounding_rows, k, e);
-    if (answer.decision.within.is_decided()) {
-      record(work, e, answer);
-    } else {
-      work.open_columns.push_back(e.column);
-    }
-  }
-  if (!work.open_columns.empty()) {
-    rows_.of(work.tile.batch, work.tile.kv_head)
-        ->audit_columns(row.head, row.row, work.open_columns, work.tally);
-  }
-  if (!open.nulls) return;
-  NullRow nulls;
-  for (std::int64_t c = 0; c < work.tile.columns; ++c) {
-    const double radius = work.tile.radius(open.r, c);
-    nulls.add(magnitude_interval(work.tile.output(open.r, c), radius).lower,
-              allowance(*work.rounding_rows, k, c, radius).upper);
-  }
-  nulls.add_to(work.tally.nulls);
 }
 
 }  // namespace gqa

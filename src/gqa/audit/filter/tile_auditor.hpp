@@ -12,6 +12,7 @@
 #include "gqa/audit/filter/interval_decision.hpp"
 #include "gqa/audit/filter/likely_interval.hpp"
 #include "gqa/audit/filter/rounding_rows.hpp"
+#include "gqa/audit/filter/self_check.hpp"
 #include "gqa/audit/work/audit_job.hpp"
 
 namespace gqa {
@@ -39,7 +40,9 @@ class TileAuditor {
  public:
   TileAuditor(const AttentionProblem& problem, const AuditOptions& options);
 
-  /// Adds every element of the tile to the tally. May be called from several threads.
+  /// Adds every element of the tile to the tally, and asks those of its rows again that the
+  /// self-check has chosen. May be called from several threads.
+  /// Errors: SelfCheckError.
   void audit_tile(const FilterTile& tile, AuditTally& tally);
 
  private:
@@ -47,6 +50,7 @@ class TileAuditor {
   struct OpenRow;
   struct Work;
   void audit_row(std::size_t r, Work& work);
+  void check_rows(Work& work);
   void map_sure_elements(std::size_t r, Work& work) const;
   void settle_sure_elements(std::size_t r, Work& work) const;
   void decide_open_rows(Work& work);
@@ -58,7 +62,7 @@ class TileAuditor {
   struct Answer;
   Answer decide(const Work& work, const Element& element) const;
   Answer decide(RoundingRows& rows, std::size_t k, const Element& element) const;
-  void record(const Work& work, const Element& element, const Answer& answer) const;
+  void record(Work& work, const Element& element, const Answer& answer) const;
   WorstElement worst_element(const Work& work, const Element& element, const Bounds& ulp_error,
                              const Answer& answer) const;
 
@@ -70,6 +74,7 @@ class TileAuditor {
   UlpTable ulps_;
   double largest_;  // of the output's format
   RowAuditors rows_;
+  std::vector<std::int64_t> checked_;  // rows that are asked again, as self_check_rows has them
 };
 
 }  // namespace gqa

@@ -22,10 +22,11 @@ struct GradientAudit::Kept {
 namespace {
 
 StridedTensor view(const AttentionProblem& problem,
-                   const std::shared_ptr<const TypedTensor>& tensor, bool of_queries,
+                   const std::shared_ptr<const TypedTensor>& tensor, Operand like,
                    const std::string& where, const Shape& expected) {
+  const bool of_queries = like == Operand::query || like == Operand::output;
   const auto& heads = of_queries ? problem.contract.q_num_heads : problem.contract.kv_num_heads;
-  StridedTensor result(tensor, problem.contract.layout, heads.value_or(0), where);
+  StridedTensor result(tensor, problem.contract.layout_of(like), heads.value_or(0), where);
   require_output_shape(result.shape(), expected, where);
   return result;
 }
@@ -33,15 +34,16 @@ StridedTensor view(const AttentionProblem& problem,
 RecordedGradients read_gradients(const AttentionProblem& problem, const ProblemTensors& tensors) {
   RecordedGradients recorded;
   if (tensors.grad_query) {
-    recorded.query = view(problem, tensors.grad_query, true, "grad_query", problem.query.shape());
+    recorded.query =
+        view(problem, tensors.grad_query, Operand::query, "grad_query", problem.query.shape());
   }
   if (tensors.grad_key) {
     recorded.key =
-        view(problem, tensors.grad_key, false, "grad_key", problem.key.current().shape());
+        view(problem, tensors.grad_key, Operand::key, "grad_key", problem.key.current().shape());
   }
   if (tensors.grad_value) {
-    recorded.value =
-        view(problem, tensors.grad_value, false, "grad_value", problem.value.current().shape());
+    recorded.value = view(problem, tensors.grad_value, Operand::value, "grad_value",
+                          problem.value.current().shape());
   }
   return recorded;
 }
@@ -52,7 +54,7 @@ StridedTensor read_grad_output(const AttentionProblem& problem, const ProblemTen
                      "is needed to audit grad_query, grad_key and grad_value, and absent");
   }
   const Dimensions& d = problem.dimensions;
-  return view(problem, tensors.grad_output, true, "grad_output",
+  return view(problem, tensors.grad_output, Operand::output, "grad_output",
               {d.batch, d.q_heads, d.queries, d.value_size});
 }
 

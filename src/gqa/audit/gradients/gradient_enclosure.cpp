@@ -97,22 +97,15 @@ void GradientEnclosure::prepare() const {
   });
 }
 
-Ball GradientEnclosure::capped_score(std::size_t r, std::size_t j) const {
-  const std::span<const Ball> key = reader_.key_balls(j);
-  const Ball raw = dot(query(r).data(), key.data(), key.size()) * gradient_.problem.scale_ball();
-  return BallNumbers::softcapped(raw, Ball(gradient_.problem.contract.softcap));
-}
-
 Ball GradientEnclosure::score(std::size_t r, std::size_t j) const {
-  Ball result = capped_score(r, j);
-  if (gradient_.problem.has_bias()) result += Ball(*reader_.exact_bias(head_of(r), query_of(r), j));
-  return result;
+  return reader_.scores(query(r), head_of(r), query_of(r), j).score;
 }
 
 Ball GradientEnclosure::slope(std::size_t r, std::size_t j) const {
   if (gradient_.problem.contract.softcap == 0) return Ball(1);
-  const Ball ratio = capped_score(r, j) / Ball(gradient_.problem.contract.softcap);
-  return Ball(1) - ratio * ratio;
+  const Ball capped =
+      reader_.scores(query(r), head_of(r), query_of(r), j, ScoreStage::softcapped).softcapped;
+  return softcap_slope<BallNumbers>(capped, Ball(gradient_.problem.contract.softcap));
 }
 
 Ball GradientEnclosure::difference(std::size_t r, std::size_t j, const Ball& delta) const {

@@ -99,7 +99,6 @@ class GradientEnclosure {
     return facts_.grad_norm[r] * facts_.value_norms[j];
   }
   std::shared_ptr<const RowSums> row_sums(std::size_t r) const;
-  Ball capped_score(std::size_t r, std::size_t j) const;
   Ball score(std::size_t r, std::size_t j) const;
   Ball slope(std::size_t r, std::size_t j) const;
   Ball difference(std::size_t r, std::size_t j, const Ball& delta) const;

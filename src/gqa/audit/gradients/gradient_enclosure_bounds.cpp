@@ -38,16 +38,13 @@ void GradientEnclosure::bound_row(std::size_t r, const Row& row, RowSums& sums) 
 }
 
 GradientPair<Ball> GradientEnclosure::pair(std::size_t r, std::size_t j, const Ball& weight) const {
-  const std::span<const Ball> key = reader_.key_balls(j);
   const std::span<const Ball> value = reader_.value_balls(j);
   GradientPair<Ball> pair;
   pair.weight = weight;
-  pair.raw = dot(query(r).data(), key.data(), key.size()) * gradient_.problem.scale_ball();
-  pair.capped = BallNumbers::softcapped(pair.raw, Ball(gradient_.problem.contract.softcap));
-  pair.score = pair.capped;
-  if (gradient_.problem.has_bias()) {
-    pair.score += Ball(*reader_.exact_bias(head_of(r), query_of(r), j));
-  }
+  const EnclosureReader::Scores scores = reader_.scores(query(r), head_of(r), query_of(r), j);
+  pair.raw = scores.scaled;
+  pair.capped = scores.softcapped;
+  pair.score = scores.score;
   pair.product = dot(grad(r).data(), value.data(), value.size());
   pair.key4 = facts_.key4[j];
   pair.value4 = facts_.value4[j];

@@ -26,6 +26,7 @@ AuditedElement ScoreAuditor::element(std::int64_t head, std::int64_t row,
 }
 
 void ScoreAuditor::add(AuditTally& tally, const AuditedElement& element, NullRow& nulls) const {
+  if (options_.observe) options_.observe(element);
   add_element(tally, element, batch_ * problem_.dimensions.q_heads + element.index[1], nulls);
 }
 
@@ -88,15 +89,12 @@ AuditedElement ScoreAuditor::score_element(const ScorePlace& place, ScoreStage s
 
 Enclosed ScoreAuditor::enclose_score(const ScorePlace& place, ScoreStage stage) const {
   const std::span<const Ball> key = reader_.key_balls(place.key);
-  const Ball scale = problem_.scale_ball();
-  const Ball raw = dot(place.query.data(), key.data(), key.size()) * scale;
+  const EnclosureReader::Scores scores =
+      reader_.scores(place.query, place.head, place.row, place.key, stage);
   const bool capped = stage != ScoreStage::scaled && problem_.contract.softcap != 0;
   const bool biased = stage == ScoreStage::biased && problem_.has_bias();
   Enclosed result;
-  result.reference = capped ? BallNumbers::softcapped(raw, Ball(problem_.contract.softcap)) : raw;
-  if (biased) {
-    result.reference += Ball(*reader_.exact_bias(place.head, place.row, place.key));
-  }
+  result.reference = scores.score;
   if (model() == nullptr) return result;
   ScoreRounding rounding;
   rounding.query_norm4_squared = norm4_squared(place.query);
@@ -104,10 +102,10 @@ Enclosed ScoreAuditor::enclose_score(const ScorePlace& place, ScoreStage stage) 
   ScoreMagnitudes& magnitudes = rounding.magnitudes;
   magnitudes.key_size = problem_.dimensions.key_size;
   magnitudes.plain = !capped && !biased;
-  magnitudes.scale = scale;
+  magnitudes.scale = problem_.scale_ball();
   magnitudes.query_norm2 = norm2(place.query);
   magnitudes.key_norm2 = norm2(key);
-  magnitudes.raw = abs(raw);
+  magnitudes.raw = abs(scores.scaled);
   magnitudes.score = abs(result.reference);
   if (capped) magnitudes.softcap = Ball(problem_.contract.softcap);
   if (biased && problem_.bias && problem_.alibi_slopes) {

@@ -9,9 +9,6 @@
 
 namespace gqa {
 
-/// After which step a score is shown: the modes 0 to 2 of qk_matmul_output.
-enum class ScoreStage { scaled, softcapped, biased };
-
 /// Audits rows of the query heads of one batch entry that read one KV head. What an output
 /// must hold is stated at audit_qk_matmul_output and audit_lse.
 class ScoreAuditor {

@@ -48,7 +48,7 @@ void ScoreAuditor::audit_weights(std::int64_t head, std::int64_t row, AuditTally
 
 void ScoreAuditor::audit_empty_weights(std::int64_t head, std::int64_t row,
                                        AuditTally& tally) const {
-  const EmptyRow policy = problem_.sink_of(head) ? EmptyRow::zero : problem_.contract.empty_row;
+  const EmptyRow policy = problem_.empty_row_of(head);
   if (policy == EmptyRow::zero) return demand_row(head, row, 0, tally);
   if (policy == EmptyRow::nan) {
     return demand_row(head, row, std::numeric_limits<double>::quiet_NaN(), tally);

@@ -12,10 +12,14 @@
 
 namespace gqa {
 
+struct AuditedElement;
+
 struct AuditOptions {
   Tolerance tolerance;
   /// False: enclosures alone (rungs 2 and 3). The verdicts are the same, only slower.
   bool use_filter = true;
+  /// Ask a few rows that the filter decided again by enclosures (SelfCheckError).
+  bool self_check = true;
   long first_precision = 128;     ///< bits of the first enclosure
   long largest_precision = 8192;  ///< bits beyond which an element stays undecided
   /// Only a random choice of rows, the same ones of every output that has rows; nullopt: all.
@@ -30,6 +34,9 @@ struct AuditOptions {
   /// What decides the result besides these options: the path, the contract, digests of the
   /// tensors. Journals and machines compare it.
   std::vector<IdentityField> identity = {};
+  /// Called with every element that enclosures or exact arithmetic decide (rungs 2 and 3), from the
+  /// thread that decides it.
+  std::function<void(const AuditedElement&)> observe;
   /// Called with the number of rows finished, one call at a time, from any thread.
   std::function<void(std::int64_t)> progress;
 };

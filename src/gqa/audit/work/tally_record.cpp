@@ -24,6 +24,7 @@ auto integer_fields(Tally& t) {
                     &t.proved_violations,
                     &t.undecided,
                     &t.not_finite_references,
+                    &t.self_checked,
                     &t.measured,
                     &t.ulp_sum_high,
                     &t.ulp_sum_low,

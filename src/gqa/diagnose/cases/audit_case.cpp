@@ -43,6 +43,9 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
   }
   entry.result = entry.outputs.front().result;
   entry.verdict = worst_verdict(entry.outputs);
+  if (asked.witness) {
+    entry.witness = collect_witnesses(problem, tensors, entry.outputs, options.sample);
+  }
   return entry;
 }
 
@@ -63,6 +66,30 @@ void diagnose_cases(const ProblemTensors& tensors, const Contract& contract, dou
   worst->diagnosis = diagnose_recording(tensors, contract, outputs, worst->tolerance, options);
 }
 
+bool output_fails(const AuditCase& entry) {
+  return std::ranges::any_of(entry.outputs, [](const OutputAudit& output) {
+    return output.name == "output" && output.result.verdict == Verdict::fail;
+  });
+}
+
+// Is it another contract than the declared one that the failing output fits?
+void identify_case(const ProblemTensors& tensors, const Contract& contract,
+                   const CaseOptions& asked, std::vector<AuditCase>& cases) {
+  const auto failed = std::ranges::find_if(cases, output_fails);
+  if (failed == cases.end()) return;
+  IdentifyOptions options;
+  options.audit.use_filter = asked.audit.use_filter;
+  options.tolerance = asked.tolerance;
+  options.declared_fails = true;
+  // Beside a diagnosis, which says more where it says something.
+  constexpr double seconds = 10;
+  options.seconds = seconds;
+  IdentifiedContract found = identify_contract(tensors, contract, options);
+  if (found.fit == ContractFit::found || found.fit == ContractFit::nearest) {
+    failed->fits = std::move(found);
+  }
+}
+
 void draw_case(const ProblemTensors& tensors, const Contract& contract, AuditCase& entry) {
   // Gradients alone have no picture.
   if (!entry.result || !tensors.output) return;
@@ -80,9 +107,13 @@ std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors
     const std::string place =
         tensors.cu_seqlens_q ? fmt::format("{}: document {}", path, document.index) : path;
     cases.push_back(audit_case(place, document.tensors, contract, options));
+    if (cases.back().witness && tensors.cu_seqlens_q) {
+      cases.back().witness->document = document.index;
+    }
   }
   if (options.diagnose) {
     diagnose_cases(tensors, contract, options.diagnosis_seconds, cases);
+    identify_case(tensors, contract, options, cases);
   }
   for (std::size_t i = 0; options.draw && i < cases.size(); ++i) {
     draw_case(documents[i].tensors, contract, cases[i]);

@@ -9,8 +9,10 @@
 #include "gqa/attention/dimensions.hpp"
 #include "gqa/attention/operands_present.hpp"
 #include "gqa/audit/audit_outputs.hpp"
+#include "gqa/audit/witness.hpp"
 #include "gqa/diagnose/cases/audit_pictures.hpp"
 #include "gqa/diagnose/diagnosis.hpp"
+#include "gqa/diagnose/identify/identified_contract.hpp"
 #include "gqa/error.hpp"
 
 namespace gqa {
@@ -34,11 +36,13 @@ struct AuditCase {
   OperandsPresent operands;
   std::string element_type;  ///< of the output
   Tolerance tolerance;
-  std::optional<SampledRows> sample;      ///< nullopt: every row
-  std::optional<AuditResult> result;      ///< of the first output
-  std::vector<OutputAudit> outputs;       ///< of every output, `output` first if it is there
-  std::optional<Diagnosis> diagnosis;     ///< nullopt: not asked for
-  std::optional<AuditPictures> pictures;  ///< nullopt: not asked for
+  std::optional<SampledRows> sample;       ///< nullopt: every row
+  std::optional<AuditResult> result;       ///< of the first output
+  std::vector<OutputAudit> outputs;        ///< of every output, `output` first if it is there
+  std::optional<Diagnosis> diagnosis;      ///< nullopt: not asked for
+  std::optional<IdentifiedContract> fits;  ///< of a failing output: the contract that it fits
+  std::optional<AuditPictures> pictures;   ///< nullopt: not asked for
+  std::optional<CaseWitness> witness;      ///< nullopt: not asked for
 };
 
 struct CaseOptions {
@@ -48,6 +52,7 @@ struct CaseOptions {
   bool diagnose = true;
   double diagnosis_seconds = 20;  ///< the diagnosis ends with what it has by then
   bool draw = false;              ///< also AuditCase::pictures
+  bool witness = false;           ///< also AuditCase::witness
   /// Called before each audit with the contract and the sizes of its case, to complete the
   /// options: identity, runner, progress.
   std::function<void(const AuditCase&, const ProblemTensors&, AuditOptions&)> prepare = {};

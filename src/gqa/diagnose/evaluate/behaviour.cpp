@@ -26,10 +26,11 @@ EmptyOutcome outcome_of(EmptyRow policy) {
 void read_views(const ProblemTensors& tensors, const Contract& contract, Behaviour& behaviour) {
   const std::int64_t q_heads = contract.q_num_heads.value_or(0);
   const std::int64_t kv_heads = contract.kv_num_heads.value_or(0);
-  behaviour.query = view_of(tensors.query, contract.layout, q_heads, "query");
-  behaviour.key = view_of(tensors.key, contract.layout, kv_heads, "key");
-  behaviour.value = view_of(tensors.value, contract.layout, kv_heads, "value");
-  behaviour.output = view_of(tensors.output, contract.layout, q_heads, "output");
+  behaviour.query = view_of(tensors.query, contract.layout_of(Operand::query), q_heads, "query");
+  behaviour.key = view_of(tensors.key, contract.layout_of(Operand::key), kv_heads, "key");
+  behaviour.value = view_of(tensors.value, contract.layout_of(Operand::value), kv_heads, "value");
+  behaviour.output =
+      view_of(tensors.output, contract.layout_of(Operand::output), q_heads, "output");
   // Caches are BHSD whatever the layout of the new rows, as in ONNX Attention.
   if (tensors.past_key) {
     behaviour.past_key = view_of(tensors.past_key, Layout::bhsd, 0, "past_key");
@@ -76,6 +77,9 @@ Behaviour behaviour_of(const ProblemTensors& tensors, const Contract& contract) 
   behaviour.products = std::make_shared<OperandProducts>();
   read_views(tensors, problem.contract, behaviour);
   take_visibility(problem, tensors, behaviour);
+  // Edits move the sides and add them to positions.
+  behaviour.contract.window =
+      narrowed(problem.contract.window, behaviour.queries(), behaviour.keys());
   behaviour.key_head = behaviour.value_head = problem.head_map;
   behaviour.mask_head.resize(problem.head_map.size());
   std::iota(behaviour.mask_head.begin(), behaviour.mask_head.end(), std::int64_t{0});

@@ -53,12 +53,7 @@ class RowEvaluator {
   }
 
  private:
-  std::optional<double> sink_logit() const {
-    if (!behaviour_.sink) return std::nullopt;
-    const double logit = (*behaviour_.sink)[static_cast<std::size_t>(head_)];
-    if (logit == -std::numeric_limits<double>::infinity()) return std::nullopt;
-    return logit;
-  }
+  std::optional<double> sink() const { return sink_logit(behaviour_.sink, head_); }
 
   double value(std::int64_t j, std::size_t c) const {
     if (j < keys_.zeros_end) return 0;
@@ -81,7 +76,7 @@ class RowEvaluator {
   }
 
   void empty_row() {
-    if (sink_logit()) {
+    if (sink()) {
       if (behaviour_.overflow.sink_tile > 0) all_nan();
       if (behaviour_.sink_has_value) {
         for (std::size_t c = 0; c < result_.output.size(); ++c) result_.output[c] = T(value(0, c));
@@ -113,7 +108,7 @@ class RowEvaluator {
     const Scores<T> scores = ScoreReader<T>(behaviour_, batch_, head_, row_).of(keys_);
     WeightInput<T> input{keys_.visible, static_cast<std::size_t>(keys_.begin), scores.final,
                          scores.dropped, std::nullopt};
-    if (const auto logit = sink_logit()) input.sink = T(*logit);
+    if (const auto logit = sink()) input.sink = T(*logit);
     Weights<T> weights = weights_of(input);
     if (spoilt_by_arithmetic(scores, input)) all_nan();
     sum_values(weights);

@@ -41,41 +41,26 @@ Extent extent_of(const Behaviour& behaviour, std::int64_t batch, std::int64_t ro
 }
 
 std::int64_t offset_of(const Behaviour& behaviour, const Extent& extent) {
-  std::int64_t offset = 0;
-  switch (behaviour.contract.causal_alignment) {
-    case CausalAlignment::top_left:
-      break;
-    case CausalAlignment::bottom_right:
-      offset = extent.length - extent.queries;
-      break;
-    case CausalAlignment::onnx:
-      if (behaviour.past() > 0) {
-        offset = behaviour.past();
-      } else if (extent.lengths_given) {
-        offset = extent.length - extent.queries;
-      }
-      break;
-  }
+  std::int64_t offset = position_offset(behaviour.contract.causal_alignment, behaviour.past(),
+                                        extent.queries, extent.length, extent.lengths_given);
   if (behaviour.offset_without_past) offset -= behaviour.past();
   if (behaviour.clamp_offset) offset = std::max<std::int64_t>(offset, 0);
   return offset;
 }
 
-// Do causal and window allow key j (in the document's own count)?
-bool range_allows(const Behaviour& behaviour, const Extent& extent, std::int64_t position,
-                  std::int64_t j) {
-  if (j < behaviour.first_block) return true;
+// The keys that causal and window allow, in the document's own count.
+KeyRange range_of(const Behaviour& behaviour, const Extent& extent, std::int64_t position) {
+  const KeyRange all{0, extent.length};
   if (behaviour.range_override) {
     const auto& [first, last] = *behaviour.range_override;
-    return position + first <= j && j <= position + last;
+    return {std::max(all.begin, position + first), std::min(all.end, position + last + 1)};
   }
   const Contract& contract = behaviour.contract;
+  const KeyRange keys = window_keys(all, contract.window, position);
   const bool causal =
       contract.causal && (!behaviour.causal_only_square || behaviour.queries() == behaviour.keys());
-  const std::int64_t divisor = behaviour.causal_row_divisor;
-  if (causal && j > position - extent.row + extent.row / divisor) return false;
-  if (contract.window.left >= 0 && j < position - contract.window.left) return false;
-  return contract.window.right < 0 || j <= position + contract.window.right;
+  if (!causal) return keys;
+  return causal_keys(keys, position - extent.row + extent.row / behaviour.causal_row_divisor);
 }
 
 bool half_allows(const Behaviour& behaviour, const Extent& extent, std::int64_t head,
@@ -123,10 +108,11 @@ RowKeys keys_of_row(const Behaviour& behaviour, std::int64_t batch, std::int64_t
   keys.begin = extent.begin;
   keys.end = extent.begin + extent.length;
   if (behaviour.history_is_zero) keys.zeros_end = keys.end - extent.queries;
+  const KeyRange range = range_of(behaviour, extent, keys.position);
   for (std::int64_t key = keys.begin; key < keys.end; ++key) {
-    const bool in_range = range_allows(behaviour, extent, keys.position, key - extent.begin) &&
-                          half_allows(behaviour, extent, head, key - extent.begin) &&
-                          is_read(behaviour, key);
+    const std::int64_t j = key - extent.begin;
+    const bool in_range = (j < behaviour.first_block || range.contains(j)) &&
+                          half_allows(behaviour, extent, head, j) && is_read(behaviour, key);
     const bool in_mask = behaviour.mask_use == MaskUse::added_as_bias ||
                          mask_allows(behaviour, batch, head, row, key);
     const bool filled = behaviour.softcap_after_mask

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "gqa/attention/numbers.hpp"
+#include "gqa/attention/score_stages.hpp"
 #include "gqa/diagnose/evaluate/number.hpp"
 #include "gqa/diagnose/evaluate/row_keys.hpp"
 
@@ -122,6 +124,7 @@ class ScoreReader {
              Scores<T>& scores) const {
     using std::log;
     using std::tanh;
+    using Numbers = RealNumbers<T>;
     T added(mask_bias(behaviour_, batch_, head_, row_, j));
     if (behaviour_.slopes) {
       const std::int64_t distance = std::abs(keys.position - (j - keys.begin));
@@ -131,13 +134,13 @@ class ScoreReader {
       if (shared.first <= j && j <= shared.last) added += T(log(T(shared.share)));
     }
     const bool capped = behaviour_.contract.softcap != 0;
-    if (!capped) return T(raw + added);
+    if (!capped) return score_stages<Numbers>(raw, nullptr, nullptr, &added);
     if (behaviour_.overflow.softcap && std::abs(middle(raw) / middle(cap_)) > largest_exponent) {
       scores.is_nan = true;
     }
     if (behaviour_.softcap_as_product) return T(T(raw / cap_) * tanh(T(raw / cap_)) + added);
-    if (behaviour_.softcap_after_mask) return T(cap_ * tanh(T((raw + added) / cap_)));
-    return T(T(cap_ * tanh(T(raw / cap_))) + added);
+    if (behaviour_.softcap_after_mask) return Numbers::softcapped(T(raw + added), cap_);
+    return score_stages<Numbers>(raw, nullptr, &cap_, &added);
   }
 
   const Behaviour& behaviour_;

@@ -14,7 +14,7 @@ namespace gqa {
 namespace {
 
 // A rule that no single output shows: its probes pass, or the diagnosis names its family.
-struct ScoreRule {
+struct ProbedScoreRule {
   std::string_view rule;
   std::string_view declared;
   std::string_view family;                 // of the faults that break it
@@ -22,26 +22,27 @@ struct ScoreRule {
 };
 
 constexpr std::array score_rules{
-    ScoreRule{"explicit mask",
-              "true attends, false is left out; a float is added",
-              "mask",
-              {"mask", "mask_per_head", "mask_float"}},
-    ScoreRule{"softcap",
-              "c tanh(s / c), before bias and mask",
-              "softcap",
-              {"softcap", "softcap_causal", "softcap_mask"}},
-    ScoreRule{"ALiBi", "score - slope |p - j|", "bias", {"alibi", "alibi_six_heads"}},
-    ScoreRule{"sinks", "exp(z) in the denominator", "sink", {"sink", "sink_zero", "sink_window"}},
-    ScoreRule{
+    ProbedScoreRule{"explicit mask",
+                    "true attends, false is left out; a float is added",
+                    "mask",
+                    {"mask", "mask_per_head", "mask_float"}},
+    ProbedScoreRule{"softcap",
+                    "c tanh(s / c), before bias and mask",
+                    "softcap",
+                    {"softcap", "softcap_causal", "softcap_mask"}},
+    ProbedScoreRule{"ALiBi", "score - slope |p - j|", "bias", {"alibi", "alibi_six_heads"}},
+    ProbedScoreRule{
+        "sinks", "exp(z) in the denominator", "sink", {"sink", "sink_zero", "sink_window"}},
+    ProbedScoreRule{
         "cache lengths", "keys below nonpad_kv_seqlen", "length", {"length", "length_causal"}},
-    ScoreRule{"past keys", "seen before the new ones", "length", {"past", "past_onnx"}},
-    ScoreRule{"packed documents", "no row sees another document", "length", {"documents"}},
-    ScoreRule{
+    ProbedScoreRule{"past keys", "seen before the new ones", "length", {"past", "past_onnx"}},
+    ProbedScoreRule{"packed documents", "no row sees another document", "length", {"documents"}},
+    ProbedScoreRule{
         "layouts", "BHSD, BSHD, BSH and strided rows", "layout", {"bshd", "bsh", "strided_keys"}},
-    ScoreRule{"softmax",
-              "exp(s - max) over keys, merged by log-sum-exp",
-              "softmax",
-              {"large_scores", "rising_scores", "shards"}},
+    ProbedScoreRule{"softmax",
+                    "exp(s - max) over keys, merged by log-sum-exp",
+                    "softmax",
+                    {"large_scores", "rising_scores", "shards"}},
 };
 
 const ProbeResult* find(const ProbeReport& report, std::string_view probe) {
@@ -63,7 +64,7 @@ std::string named_of(const ProbeReport& report, std::string_view family_name) {
   return text;
 }
 
-IdentifiedRule from_family(const ProbeReport& report, const ScoreRule& rule) {
+IdentifiedRule from_family(const ProbeReport& report, const ProbedScoreRule& rule) {
   IdentifiedRule result{std::string(rule.rule), std::string(rule.declared), "",
                         Agreement::undetermined};
   bool any = false;
@@ -104,6 +105,12 @@ IdentifiedRule measured(std::string rule, std::string declared,
   return result;
 }
 
+// "causal, T = S = 4 (asked: the last row alone)".
+std::string rule_name(std::string_view rule, const ProbeResult* result) {
+  if (result == nullptr || result->probe.habit.empty()) return std::string(rule);
+  return fmt::format("{} (asked: {})", rule, result->probe.habit);
+}
+
 void add_head_maps(const ProbeReport& report, std::vector<IdentifiedRule>& rules) {
   const std::string contiguous = "contiguous, floor(h / (Hq / Hkv))";
   const auto read = [&](std::string_view probe, auto reading) -> std::optional<std::string> {
@@ -136,7 +143,7 @@ void add_visible_keys(const ProbeReport& report, std::vector<IdentifiedRule>& ru
       declared = declared_visible_keys(*result);
       found = read_visible_keys(*result);
     }
-    rules.push_back(measured(std::string(reading.rule), std::move(declared), found));
+    rules.push_back(measured(rule_name(reading.rule, result), std::move(declared), found));
   }
 }
 
@@ -200,7 +207,7 @@ std::vector<IdentifiedRule> identify(const ProbeReport& report) {
   add_head_maps(report, rules);
   add_visible_keys(report, rules);
   add_scales(report, rules);
-  for (const ScoreRule& rule : score_rules) rules.push_back(from_family(report, rule));
+  for (const ProbedScoreRule& rule : score_rules) rules.push_back(from_family(report, rule));
   const ProbeResult* empty = find(report, "causal_more_queries");
   rules.push_back(measured("rows without a key", "zero",
                            empty == nullptr ? std::nullopt : read_empty_row(*empty)));

@@ -17,6 +17,9 @@ struct Probe {
   ProblemTensors tensors;  ///< without output
   Contract contract;
   std::int64_t key_row_stride_factor = 1;  ///< key rows this many widths apart
+  /// What was changed for a kernel that takes one kind of problem only: "causal", "the last row
+  /// alone"; empty: nothing.
+  std::string habit = {};
 };
 
 }  // namespace gqa

@@ -5,6 +5,7 @@
 
 #include "gqa/attention/packed.hpp"
 #include "gqa/audit/model_choice.hpp"
+#include "gqa/diagnose/probes/habits.hpp"
 #include "gqa/diagnose/probes/probe_list.hpp"
 
 namespace gqa {
@@ -68,6 +69,23 @@ std::vector<DiagnosisCase> cases_of(const std::vector<ProbeResult>& results,
   return cases;
 }
 
+// What is refused is asked again as a kernel with fixed habits would take it.
+ProbeResult asked(const ProbeRunner& runner, Probe probe) {
+  ProbeResult result;
+  result.answer = runner(probe);
+  if (!result.answer.supported) {
+    for (Probe& adapted : adapted_probes(probe)) {
+      ProbeAnswer answer = runner(adapted);
+      if (!answer.supported) continue;
+      result.answer = std::move(answer);
+      result.probe = std::move(adapted);
+      return result;
+    }
+  }
+  result.probe = std::move(probe);
+  return result;
+}
+
 }  // namespace
 
 bool ProbeReport::has_findings() const {
@@ -112,11 +130,8 @@ ProbeReport run_probes(const ProbeRunner& runner, ElementType type,
                        const std::optional<Tolerance>& tolerance, const SearchOptions& options) {
   std::vector<ProbeResult> results;
   for (Probe& probe : probes(type)) {
-    ProbeResult result;
-    result.answer = runner(probe);
-    result.probe = std::move(probe);
-    result.probe.tensors.output = result.answer.output;
-    results.push_back(std::move(result));
+    results.push_back(asked(runner, std::move(probe)));
+    results.back().probe.tensors.output = results.back().answer.output;
   }
   return judge_probes(std::move(results), type, tolerance, options);
 }

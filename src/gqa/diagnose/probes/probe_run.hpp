@@ -28,6 +28,7 @@ struct ProbeResult {
   ProbeAnswer answer;
   Verdict verdict = Verdict::undecided;  ///< error: no output
   std::string where;                     ///< of the violations
+  std::string error;                     ///< what is wrong with the answer's file; empty: nothing
   std::int64_t violations = 0;
 };
 
@@ -43,8 +44,9 @@ struct ProbeReport {
   std::int64_t unsupported() const;
 };
 
-/// Runs and judges the probes of one type. A single fault must explain every answer: what one
-/// probe cannot tell apart another does.
+/// Runs and judges the probes of one type. A probe that is refused is put again as kernels that
+/// take one kind of problem only would take it (adapted_probes). A single fault must explain every
+/// answer: what one probe cannot tell apart another does.
 ///
 /// `tolerance`: nullopt for the precision models of the type, tight to loose.
 ProbeReport run_probes(const ProbeRunner& runner, ElementType type,

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "gqa/attention/numbers.hpp"
+#include "gqa/attention/score_stages.hpp"
 #include "gqa/audit/gradients/gradient_auditor.hpp"
 #include "gqa/num/arithmetic.hpp"
 
@@ -16,6 +18,11 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 const PrecisionModel* model_of(const Tolerance& tolerance) {
   const auto* model = std::get_if<ModelTolerance>(&tolerance);
   return model != nullptr ? model->model : nullptr;
+}
+
+double softcap_slope_at(double scaled, double cap) {
+  if (cap == 0) return 1;
+  return softcap_slope<DoubleNumbers>(DoubleNumbers::softcapped(scaled, cap), cap);
 }
 
 }  // namespace
@@ -36,14 +43,16 @@ BackwardPass::BackwardPass(const ProblemTensors& tensors, const Contract& contra
   const Contract& own = problem_.declared.contract;
   const std::int64_t q_heads = own.q_num_heads.value_or(0);
   const std::int64_t kv_heads = own.kv_num_heads.value_or(0);
-  grad_output_ = view_of(tensors.grad_output, own.layout, q_heads, "grad_output");
+  grad_output_ =
+      view_of(tensors.grad_output, own.layout_of(Operand::output), q_heads, "grad_output");
   const std::array gradients{tensors.grad_query, tensors.grad_key, tensors.grad_value};
   for (const GradientKind kind : gradient_kinds) {
     const auto& tensor = gradients[index(kind)];
     if (!tensor) continue;
     const bool of_queries = kind == GradientKind::query;
-    views_[index(kind)] =
-        view_of(tensor, own.layout, of_queries ? q_heads : kv_heads, std::string(name(kind)));
+    // Operands come in the order of the kinds.
+    views_[index(kind)] = view_of(tensor, own.layout_of(operands[index(kind)]),
+                                  of_queries ? q_heads : kv_heads, std::string(name(kind)));
     formats_[index(kind)] = float_format(tensor->type);
   }
 }
@@ -96,7 +105,7 @@ BackwardPass::Row BackwardPass::row_of(const BackwardRule& rule, const RowPlace&
     const double weight = std::exp(row.scores[k] - normaliser);
     const double relative = variances[k] + square(m.weight) / 3;
     const double cap = b.contract.softcap.get_d();
-    const double slope = cap == 0 ? 1 : 1 - square(std::tanh(row.raw_scores[k] / cap));
+    const double slope = softcap_slope_at(row.raw_scores[k], cap);
     result.weights.push_back(weight);
     result.relative_variances.push_back(relative);
     result.scores_gradient.push_back(weight * (product - delta) * slope);
@@ -153,7 +162,7 @@ std::vector<double> BackwardPass::moved_by_delta(const RowPlace& place) const {
   const double scale = b.scale.midpoint_double();
   const double cap = b.contract.softcap.get_d();
   for (std::size_t k = 0; k < row.visible.size(); ++k) {
-    const double slope = cap == 0 ? 1 : 1 - square(std::tanh(row.raw_scores[k] / cap));
+    const double slope = softcap_slope_at(row.raw_scores[k], cap);
     const OperandRow key = b.key_row(place.batch, head, static_cast<std::int64_t>(row.visible[k]));
     for (std::size_t d = 0; d < moved.size(); ++d) {
       moved[d] += scale * slope * row.weights[k] * key[static_cast<std::int64_t>(d)];

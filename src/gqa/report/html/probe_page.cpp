@@ -64,6 +64,7 @@ Markup probes_table(const ProbeReport& report) {
   });
   for (const ProbeResult* result : results) {
     Markup where = text(result->where);
+    if (!result->error.empty()) where += element("p", foreign(result->error));
     if (!result->answer.finding.empty()) {
       where += element("p", text("finding: ") + foreign(result->answer.finding));
     }

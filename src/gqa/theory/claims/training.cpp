@@ -189,6 +189,7 @@ const Claim claim_gg{
         "stories260K: 8 query heads on 4 KV heads, 5 layers, 96 positions, heads times output "
         "projection",
     .certificate = "factorisations in ball arithmetic of C^T C from the recorded operands",
-    .argue = argue_gg};
+    .argue = argue_gg,
+    .needs_trained_model = true};
 
 }  // namespace gqa
