@@ -14,10 +14,10 @@ namespace gqa {
 
 /// Operands put beside those of a recording, in the place of those that it holds.
 struct AddedOperands {
-  std::optional<std::vector<std::int64_t>> lengths;  ///< one per batch entry, or one for all
-  std::optional<std::vector<double>> sink;           ///< logit per query head, or one for all
+  std::optional<std::vector<std::int64_t>> lengths = {};  ///< one per batch entry, or one for all
+  std::optional<std::vector<double>> sink = {};           ///< logit per query head, or one for all
   /// Per query head; empty: the standard ones.
-  std::optional<std::vector<double>> alibi_slopes;
+  std::optional<std::vector<double>> alibi_slopes = {};
 
   bool is_empty() const { return !lengths && !sink && !alibi_slopes; }
 };
