@@ -32,7 +32,7 @@ TypedTensor matrix(float first) {
   return tensor;
 }
 
-std::string refusal(const SafetensorsFile& file) {
+std::string projections_refusal(const SafetensorsFile& file) {
   write_safetensors(projections_path(), file);
   const std::string found = test::refusal_of([] { read_output_projections(projections_path()); });
   fs::remove(projections_path());
@@ -59,10 +59,13 @@ TEST_CASE("output projections: the layers of a safetensors file, in the order of
 
 TEST_CASE("output projections: a missing layer and what is no matrix are refused by name") {
   const std::string at = " at " + projections_path().string() + ": tensor layer1";
-  CHECK(refusal({{}, {{"layer0", matrix(0)}, {"layer1", matrix(1)}}}) == "none");
-  CHECK(refusal({{}, {{"layer0", matrix(0)}, {"layer2", matrix(1)}}}) == "checkpoint.layers" + at);
-  CHECK(refusal({{}, {{"layer0", matrix(0)}, {"Wo", matrix(1)}}}) == "checkpoint.layers" + at);
+  CHECK(projections_refusal({{}, {{"layer0", matrix(0)}, {"layer1", matrix(1)}}}) == "none");
+  CHECK(projections_refusal({{}, {{"layer0", matrix(0)}, {"layer2", matrix(1)}}}) ==
+        "checkpoint.layers" + at);
+  CHECK(projections_refusal({{}, {{"layer0", matrix(0)}, {"Wo", matrix(1)}}}) ==
+        "checkpoint.layers" + at);
   TypedTensor row = matrix(1);
   row.shape = {4};
-  CHECK(refusal({{}, {{"layer0", matrix(0)}, {"layer1", row}}}) == "checkpoint.shape" + at);
+  CHECK(projections_refusal({{}, {{"layer0", matrix(0)}, {"layer1", row}}}) ==
+        "checkpoint.shape" + at);
 }

@@ -26,7 +26,7 @@ KernelRun call(KernelHost& host, const std::string& options) {
   return host.run(mean_problem(), Contract(), ElementType::binary32);
 }
 
-void require_recovered(KernelHost& host) {
+void require_usable(KernelHost& host) {
   const KernelRun run = call(host, "");
   INFO(describe(run));
   REQUIRE(run.is_clean());
@@ -96,7 +96,7 @@ TEST_CASE("hostile kernels: what a call leaves changed is a finding with a name,
     CHECK(run.findings == std::vector{finding});
     CHECK_FALSE(run.is_clean());
     CHECK(describe(run).find(name(finding)) != std::string::npos);
-    require_recovered(host);
+    require_usable(host);
   }
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("hostile kernels: threads that wait are nothing, threads that write la
   INFO(describe(late));
   CHECK(late.status == KernelStatus::crashed);  // it ends the process
   CHECK(has(late, KernelFinding::late_access));
-  require_recovered(host);
+  require_usable(host);
 }
 
 TEST_CASE("hostile kernels: what a kernel starts ends with the call, wherever it went") {
@@ -123,7 +123,7 @@ TEST_CASE("hostile kernels: what a kernel starts ends with the call, wherever it
       CHECK(run.status == KernelStatus::finished);
       CHECK(run.findings == std::vector{KernelFinding::left_processes});
       CHECK(kernel.processes(2) == 2);  // the one that runs it, and its supervisor
-      require_recovered(host);
+      require_usable(host);
     }
   }
   CHECK(kernel.processes(0) == 0);
@@ -138,7 +138,7 @@ TEST_CASE("hostile kernels: a crash is told as such though children hold the soc
   CHECK(run.code == SIGABRT);
   CHECK(run.seconds < 10);
   CHECK(kernel.processes(0) == 0);
-  require_recovered(host);
+  require_usable(host);
 }
 
 TEST_CASE("hostile kernels: messages that are no replies are a finding, and are not believed") {
@@ -151,7 +151,7 @@ TEST_CASE("hostile kernels: messages that are no replies are a finding, and are 
     CHECK(run.status == KernelStatus::failed);
     CHECK(run.findings == std::vector{KernelFinding::foreign_message});
     CHECK(run.output == nullptr);
-    require_recovered(host);
+    require_usable(host);
   }
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("hostile kernels: the shared memory cannot be taken away, and may grow
     const KernelRun run = call(host, word);
     INFO(describe(run));
     CHECK(run.is_clean());  // nothing came of it
-    require_recovered(host);
+    require_usable(host);
     // A larger problem than before, so that more of the memory is needed.
     ProblemTensors larger = mean_problem();
     larger.key =
@@ -179,7 +179,7 @@ TEST_CASE("hostile kernels: a process that ends between two calls is told with t
   INFO(describe(next));
   CHECK(next.status == KernelStatus::finished);
   CHECK(next.findings == std::vector{KernelFinding::late_end});
-  require_recovered(host);
+  require_usable(host);
 }
 
 TEST_CASE("hostile kernels: the parent that a kernel may signal is not the auditor") {
@@ -190,11 +190,11 @@ TEST_CASE("hostile kernels: the parent that a kernel may signal is not the audit
     const KernelRun run = call(host, "terminate_parent " + std::to_string(signal));
     INFO(describe(run));
     CHECK(run.status != KernelStatus::out_of_memory);
-    require_recovered(host);
+    require_usable(host);
   }
   const KernelRun deaf = call(host, "ignore");
   CHECK(deaf.status == KernelStatus::timed_out);
-  require_recovered(host);
+  require_usable(host);
   CHECK(kernel.processes(2) == 2);
 }
 

@@ -22,7 +22,7 @@ constexpr std::uint64_t seed = 0x5e1fc4ec;
 // cost ten times the row.
 constexpr std::size_t most_model_verdicts = 4;
 constexpr std::int64_t most_model_products = most_products / 16;
-constexpr long precision = 128;
+constexpr long self_check_bits = 128;
 
 std::string place_of(const FilterTile& tile, std::size_t r, std::size_t c) {
   const FilterRow& row = tile.rows[r];
@@ -202,7 +202,7 @@ std::string self_check_message(const std::string& contradiction) {
 std::optional<std::string> find_contradiction(const AttentionProblem& problem,
                                               const AuditOptions& options, const FilterTile& tile,
                                               std::size_t r, std::span<const Uncertain> verdicts) {
-  const PrecisionScope scope(precision);
+  const PrecisionScope scope(self_check_bits);
   const FilterRow& row = tile.rows[r];
   const auto output = SingleRow(problem, tile, row).output();
   if (!output) {
