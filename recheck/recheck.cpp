@@ -147,9 +147,6 @@ class Reader {
 
 unsigned long P = 256;  // bits behind the point
 
-Z shifted(const Z& x, unsigned long bits) {
-  return x << bits;
-}
 Z floor_div(const Z& x, const Z& y) {
   Z q;
   mpz_fdiv_q(q.get_mpz_t(), x.get_mpz_t(), y.get_mpz_t());

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "arguments.hpp"
 #include "cluster.hpp"
 #include "command.hpp"
 #include "decimal_integer.hpp"

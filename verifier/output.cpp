@@ -28,7 +28,7 @@ void print_text(const std::string& text) {
 
 void write_results(const std::string& text, const nlohmann::ordered_json& json,
                    const std::string& json_path) {
-  write_results(text, json, OutputFiles{json_path, "", ""}, {}, {});
+  write_results(text, json, OutputFiles{json_path, "", "", ""}, {}, {});
 }
 
 void OutputFiles::add_to(CLI::App& command) {

@@ -107,8 +107,9 @@ TEST_CASE("added operands: one number stands for all, any other count is refused
   CHECK(decode_integers(*tensors.nonpad_kv_seqlen).data() == std::vector<std::int64_t>{3, 3});
   CHECK(decode(*tensors.sink).data() == std::vector<double>(4, 0.5));
   CHECK(decode(*tensors.alibi_slopes).data() == standard_alibi_slopes(4));
-  CHECK_THROWS_AS(add_operands(tensors, {.lengths = std::vector<std::int64_t>{1, 2, 3}}, sizes),
-                  InputError);
+  AddedOperands too_many;
+  too_many.lengths = std::vector<std::int64_t>{1, 2, 3};
+  CHECK_THROWS_AS(add_operands(tensors, too_many, sizes), InputError);
   CHECK(parse_lengths("24,17", "x") == std::vector<std::int64_t>{24, 17});
   for (const char* text : {"", "1,", "a", "1 2", "1e999", "inf"}) {
     CHECK_THROWS_AS(parse_numbers(text, "x"), InputError);

@@ -22,7 +22,7 @@ Models candidates(std::vector<ElementType> types) {
 }
 
 /// Positive values, so that 16-bit sums show; every format below holds the operands.
-RoundedOperands operands(std::int64_t keys) {
+RoundedOperands choice_operands(std::int64_t keys) {
   test::Random random(11);
   RoundedOperands o;
   o.queries = 2;
@@ -42,7 +42,7 @@ RoundedOperands operands(std::int64_t keys) {
 }
 
 OutputAudit choose(const KernelFormats& kernel, bool accept = false, std::int64_t keys = 200) {
-  const RoundedOperands o = operands(keys);
+  const RoundedOperands o = choice_operands(keys);
   return audit_with_candidates(to_problem(o, kernel, RoundedKernel(o, kernel, Way::one_pass).run()),
                                {}, {}, accept)
       .front();
@@ -124,7 +124,7 @@ TEST_CASE("model choice: a short sum in binary16 fails, and the model that expla
 
 TEST_CASE("model choice: what no model explains fails under the tightest, all of them tried") {
   KernelFormats kernel = test::kernels_of_all_models()[2];
-  const RoundedOperands o = operands(3);
+  const RoundedOperands o = choice_operands(3);
   std::vector<double> output = RoundedKernel(o, kernel, Way::one_pass).run();
   output[1] += 0.5;
   const OutputAudit choice = audit_with_candidates(to_problem(o, kernel, output), {}, {}).front();
@@ -137,7 +137,7 @@ TEST_CASE("model choice: what no model explains fails under the tightest, all of
 
 TEST_CASE("model choice: NaN is explained by no model") {
   for (const KernelFormats& kernel : test::kernels_of_all_models()) {
-    const RoundedOperands o = operands(3);
+    const RoundedOperands o = choice_operands(3);
     std::vector<double> output = RoundedKernel(o, kernel, Way::one_pass).run();
     output.back() = std::numeric_limits<double>::quiet_NaN();
     const OutputAudit choice =
@@ -149,7 +149,7 @@ TEST_CASE("model choice: NaN is explained by no model") {
 
 TEST_CASE("model choice: accepting the worst case keeps to the tightest model that allows it") {
   const KernelFormats kernel = test::kernels_of_all_models()[2];
-  RoundedOperands o = operands(40);
+  RoundedOperands o = choice_operands(40);
   std::vector<double> output = RoundedKernel(o, kernel, Way::one_pass).run();
   // More than is likely, less than the worst case.
   for (double& x : output) x = test::rounded(binary16, x * (1 + 0x1.4p-10));
@@ -164,7 +164,7 @@ TEST_CASE("model choice: accepting the worst case keeps to the tightest model th
 
 TEST_CASE("model choice: without an output there is nothing to audit") {
   const KernelFormats kernel = test::kernels_of_all_models()[1];
-  const RoundedOperands o = operands(2);
+  const RoundedOperands o = choice_operands(2);
   AttentionProblem problem = to_problem(o, kernel, RoundedKernel(o, kernel, Way::tiles).run());
   problem.output.reset();
   CHECK(test::refusal_of([&] { audit_with_candidates(problem, {}, {}); }) ==

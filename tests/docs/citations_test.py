@@ -57,7 +57,7 @@ COUNTED = re.compile(
     re.IGNORECASE)
 
 CITED = re.compile(r"\b((?:docs|fixtures|tests/bench)/[\w/.-]+\.md)(?:, \"([^\"\n]+)\")?")
-NAMED = re.compile(r"(?<![\w/.$*<>-])((?:[\w-]+/)*[\w.-]{2,}\.(?:hpp|cpp|h|c|py|sh|mjs|md))\b(?!\()")
+NAMED = re.compile(r"(?<![\w/.$*<>-])((?:[\w-]+/)*(?:[\w-]+\.)*[\w-]{2,}\.(?:hpp|cpp|h|c|py|sh|mjs|md))\b(?!\()")
 # A place for a name: FORMAT_test.cpp, faults/FAMILY.cpp.
 PLACEHOLDER = re.compile(r"\b(?:[A-Z]{2,}_?\w*|\w+_[A-Z]{2,})\.\w+$")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")

@@ -2,6 +2,7 @@
 #include "gqa/audit/filter/self_check.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <deque>
@@ -204,14 +205,13 @@ TEST_CASE(
   for (const Tolerance& tolerance : tolerances()) {
     CAPTURE(describe(tolerance));
     RightProblem right(1, tolerance);
-    const RowAuditor rows(*right.problem, right.options, 0, 0);
     const FilterTile& tile = right.tiles.front().tile;
     FilterVerdicts verdicts(static_cast<std::size_t>(tile.columns), Uncertain::yes());
-    CHECK_FALSE(find_contradiction(tile, 1, verdicts, rows).has_value());
+    CHECK_FALSE(find_contradiction(*right.problem, right.options, tile, 1, verdicts).has_value());
     verdicts.assign(verdicts.size(), Uncertain::unknown());
-    CHECK_FALSE(find_contradiction(tile, 1, verdicts, rows).has_value());
+    CHECK_FALSE(find_contradiction(*right.problem, right.options, tile, 1, verdicts).has_value());
     verdicts[3] = Uncertain::no();
-    const auto found = find_contradiction(tile, 1, verdicts, rows);
+    const auto found = find_contradiction(*right.problem, right.options, tile, 1, verdicts);
     REQUIRE(found.has_value());
     const FilterRow& row = tile.rows[1];
     CHECK(
@@ -226,9 +226,8 @@ TEST_CASE("self-check: a result of the filter that is not a number is a contradi
   RightProblem broken(1, UlpTolerance{4});
   OwnedTile& owned = broken.tiles.front();
   owned.value(0, 2) = std::nan("");
-  const RowAuditor rows(*broken.problem, broken.options, 0, 0);
   const FilterVerdicts open(static_cast<std::size_t>(owned.tile.columns), Uncertain::unknown());
-  CHECK(find_contradiction(owned.tile, 0, open, rows).has_value());
+  CHECK(find_contradiction(*broken.problem, broken.options, owned.tile, 0, open).has_value());
 }
 
 TEST_CASE("self-check: rows are few, always the same, of the sample, and none of long histories") {

@@ -10,7 +10,7 @@ using test::LocalRow;
 
 namespace {
 
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 // The first explanation of an audited case: names, region as JSON, sentence.
 struct Told {
@@ -103,7 +103,7 @@ TEST_CASE("local faults: keys that are skipped or counted twice, by tile and one
 
 TEST_CASE("local faults: rows and columns that hold zero, NaN, or what belongs elsewhere") {
   for_each_kernel([](LocalKernel& kernel) {
-    const std::size_t size = kernel.s.size;
+    const auto size = static_cast<std::size_t>(kernel.s.size);
     const auto each_row = [&](auto body) {
       std::vector<float> o = kernel.output;
       for (std::int64_t b = 0; b < kernel.s.batch; ++b) {
@@ -121,7 +121,7 @@ TEST_CASE("local faults: rows and columns that hold zero, NaN, or what belongs e
           {"measured", "rows.not_written (zero)", R"({"rows":[[122,127]]})",
            "rows 122 to 127 are zero, in every head"});
     check(kernel, each_row([&](auto b, auto h, auto i, float* o) {
-            if (b == 1 && h == 3 && i >= 16 && i < 32) std::fill(o, o + size, nan);
+            if (b == 1 && h == 3 && i >= 16 && i < 32) std::fill(o, o + size, not_a_number);
           }),
           {"measured", "rows.not_written (NaN)",
            R"({"batch":[[1,1]],"heads":[[3,3]],"rows":[[16,31]]})",

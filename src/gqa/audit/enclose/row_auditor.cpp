@@ -19,11 +19,10 @@ struct RowAuditor::Row {
   std::optional<RoundingBound> bound;
 
   Row(const EnclosureReader& reader, const AuditOptions& options, std::int64_t head_index,
-      std::int64_t row_index, std::vector<std::size_t> keys, bool with_bound = true)
+      std::int64_t row_index, std::vector<std::size_t> keys)
       : head(head_index), row(row_index), visible(std::move(keys)) {
     result = reader.row(head, row, visible);
-    const auto* tolerance = std::get_if<ModelTolerance>(&options.tolerance);
-    if (tolerance != nullptr && with_bound) {
+    if (const auto* tolerance = std::get_if<ModelTolerance>(&options.tolerance)) {
       const PrecisionModel& model = *tolerance->model;
       rounding.emplace(reader.rounding(model, head, row, visible, result));
       bound.emplace(model, *rounding, options.recorded);
@@ -72,24 +71,23 @@ void RowAuditor::audit_columns(std::int64_t head, std::int64_t row,
   for (const std::int64_t column : columns) audit_element(at_first, column, tally, nulls);
 }
 
-std::optional<RowAuditor::Asked> RowAuditor::ask(std::int64_t head, std::int64_t row,
-                                                 std::span<const std::size_t> columns) const {
+std::optional<std::vector<Uncertain>> RowAuditor::ask(std::int64_t head, std::int64_t row,
+                                                      std::span<const std::size_t> columns) const {
   std::vector<std::size_t> visible = reader_.visible(head, row);
   if (!reader_.is_finite(head, row, visible)) return std::nullopt;
   const PrecisionScope precision(options_.first_precision);
-  Row asked(reader_, options_, head, row, std::move(visible), !columns.empty());
-  Asked answer;
+  const Row asked(reader_, options_, head, row, std::move(visible));
+  std::vector<Uncertain> within;
   for (const std::size_t c : columns) {
     const auto column = static_cast<std::int64_t>(c);
     const AuditedElement element = element_at(head, row, column);
     const Enclosed enclosed = asked.enclosed(reader_, column);
-    answer.within.push_back(decide(element.output, *element.format, enclosed.reference,
-                                   options_.tolerance,
-                                   enclosed.bounds ? &*enclosed.bounds : nullptr)
-                                .within);
+    const RoundingBounds* bounds = enclosed.bounds ? &*enclosed.bounds : nullptr;
+    within.push_back(
+        decide(element.output, *element.format, enclosed.reference, options_.tolerance, bounds)
+            .within);
   }
-  answer.output = std::move(asked.result.output);
-  return answer;
+  return within;
 }
 
 AuditedElement RowAuditor::element_at(std::int64_t head, std::int64_t row,

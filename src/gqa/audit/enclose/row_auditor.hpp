@@ -1,7 +1,8 @@
 // Decides the elements of single rows by rungs 2 and 3.
 #pragma once
 
-#include <variant>
+#include <optional>
+#include <vector>
 
 #include "gqa/audit/decide/audit_result.hpp"
 #include "gqa/audit/enclose/audited_element.hpp"
@@ -24,16 +25,11 @@ class RowAuditor {
   void audit_columns(std::int64_t head, std::int64_t row, std::span<const std::int64_t> columns,
                      AuditTally& tally) const;
 
-  /// A row as the first precision shows it.
-  struct Asked {
-    std::vector<Ball> output;       ///< [dv]
-    std::vector<Uncertain> within;  ///< of the columns asked for; unknown: more bits would tell
-  };
-  /// nullopt: an operand that the row reads is not finite. Precondition: the row sees a key.
-  std::optional<Asked> ask(std::int64_t head, std::int64_t row,
-                           std::span<const std::size_t> columns) const;
-  /// Is the tolerance a precision model's?
-  bool uses_model() const { return std::holds_alternative<ModelTolerance>(options_.tolerance); }
+  /// Are these elements of a row within the tolerance, by the first precision alone? Unknown: more
+  /// bits would tell. nullopt: an operand that the row reads is not finite. Precondition: the row
+  /// sees a key.
+  std::optional<std::vector<Uncertain>> ask(std::int64_t head, std::int64_t row,
+                                            std::span<const std::size_t> columns) const;
 
  private:
   struct Row;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "gqa/audit/enclose/row_auditor.hpp"
+#include "gqa/attention/attention_problem.hpp"
 #include "gqa/audit/filter/filter_tile_result.hpp"
 #include "gqa/audit/work/audit_options.hpp"
 #include "gqa/num/uncertain.hpp"
@@ -39,12 +39,12 @@ using FilterVerdicts = std::vector<Uncertain>;
 ///   - an interval [output - radius, output + radius] of the filter that the enclosure of the exact
 ///     value misses: every column is asked;
 ///   - an element that the filter finds within the tolerance and enclosures beyond it, or the
-///     reverse: every column is asked of a stated tolerance, a few of a model, whose bounds cost
-///     more than the row.
+///     reverse: every column is asked of a stated tolerance; of a model, whose bounds cost more
+///     than the row, a few of short histories.
 /// Precondition: the row is not open and sees a key; `verdicts` has an entry for every column.
-std::optional<std::string> find_contradiction(const FilterTile& tile, std::size_t r,
-                                              std::span<const Uncertain> verdicts,
-                                              const RowAuditor& rows);
+std::optional<std::string> find_contradiction(const AttentionProblem& problem,
+                                              const AuditOptions& options, const FilterTile& tile,
+                                              std::size_t r, std::span<const Uncertain> verdicts);
 
 /// The contradiction with what it means for whoever runs the audit.
 std::string self_check_message(const std::string& contradiction);

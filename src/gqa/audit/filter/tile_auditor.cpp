@@ -76,7 +76,7 @@ void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
 void TileAuditor::check_rows(Work& work) {
   const FilterTile& tile = work.tile;
   for (const auto& [r, verdicts] : work.checked) {
-    const auto found = find_contradiction(tile, r, verdicts, *rows_.of(tile.batch, tile.kv_head));
+    const auto found = find_contradiction(problem_, options_, tile, r, verdicts);
     if (found) throw SelfCheckError(self_check_message(*found));
     ++work.tally.self_checked;
   }

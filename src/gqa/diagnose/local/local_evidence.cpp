@@ -75,7 +75,7 @@ void round_to_tiles(const LocalEvidence& evidence, const Behaviour& behaviour, R
   }
 }
 
-Region widened(const LocalEvidence& evidence, const Behaviour& behaviour) {
+Region widened_region(const LocalEvidence& evidence, const Behaviour& behaviour) {
   Region region = evidence.region;
   region.columns.reset();
   for (const auto axis : {&Region::rows, &Region::heads, &Region::batch}) {
@@ -123,7 +123,7 @@ std::optional<Explanation> confirmed_explanation(const LocalEvidence& evidence, 
   if (!says_something(evidence, behaviour)) return std::nullopt;
   Region narrow = evidence.region;
   narrow.columns.reset();
-  Region region = widened(evidence, behaviour);
+  Region region = widened_region(evidence, behaviour);
   Confirmation confirmation = confirmed_in_region(evidence.problem, behaviour, region);
   if (!confirmation.holds && !(region == narrow)) {
     // Some right row that was not asked contradicts the wider one.

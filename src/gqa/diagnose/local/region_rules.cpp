@@ -117,6 +117,9 @@ std::vector<Explanation> rules_of_region(const LocalEvidence& evidence, Deadline
   for (const Fault& fault : all_faults()) {
     if (!is_narrow_sum(*fault.kind)) candidates.push_back(fault);
   }
+  // Of rules that do the same here the plainest comes first.
+  std::ranges::stable_partition(
+      candidates, [](const Fault& fault) { return fault.kind->slug.ends_with(".missing"); });
   std::vector<char> fits(candidates.size(), 0);
   tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t n) {
     if (std::chrono::steady_clock::now() > deadline) return;
