@@ -141,7 +141,7 @@ int rule_cost(const FittedHypothesis& fitted, const SearchSettings& settings) {
   const auto count = [](bool is_there) { return is_there ? 1 : 0; };
   const int sides = count(h.range.window.left >= 0) + count(h.range.window.right >= 0);
   const bool positions_matter = h.range.causal || sides > 0 || h.score.slope.has_value();
-  return count(h.range.causal) + (sides > 0 ? 1 + sides : 0) +
+  return count(h.range.causal) + (sides > 0 ? 1 + 2 * sides : 0) +
          count(positions_matter && h.range.alignment != settings.alignment) +
          2 * count(h.range.length.has_value()) + count(h.score.curvature > 0) +
          count(h.score.slope.has_value()) + count(h.score.sink.has_value()) +
