@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -21,19 +20,19 @@ using test::mean_problem;
 
 namespace {
 
-KernelRun call(KernelHost& host, const std::string& options) {
+KernelRun call_with(KernelHost& host, const std::string& options) {
   host.configure(options);
   return host.run(mean_problem(), Contract(), ElementType::binary32);
 }
 
-void require_usable(KernelHost& host) {
-  const KernelRun run = call(host, "");
+void require_well_again(KernelHost& host) {
+  const KernelRun run = call_with(host, "");
   INFO(describe(run));
   REQUIRE(run.is_clean());
   CHECK(decode(*run.output).data() == std::vector<double>{1});
 }
 
-bool has(const KernelRun& run, KernelFinding finding) {
+bool has_finding(const KernelRun& run, KernelFinding finding) {
   return std::ranges::find(run.findings, finding) != run.findings.end();
 }
 
@@ -90,26 +89,26 @@ TEST_CASE("hostile kernels: what a call leaves changed is a finding with a name,
   KernelHost host = load_kernel("misbehaving");
   for (const auto& [word, finding] : cases) {
     CAPTURE(word);
-    const KernelRun run = call(host, word);
+    const KernelRun run = call_with(host, word);
     INFO(describe(run));
     CHECK(run.status == KernelStatus::finished);
     CHECK(run.findings == std::vector{finding});
     CHECK_FALSE(run.is_clean());
     CHECK(describe(run).find(name(finding)) != std::string::npos);
-    require_usable(host);
+    require_well_again(host);
   }
 }
 
 TEST_CASE("hostile kernels: threads that wait are nothing, threads that write late are a finding") {
   KernelHost host = load_kernel("misbehaving");
-  const KernelRun waiting = call(host, "thread");
+  const KernelRun waiting = call_with(host, "thread");
   INFO(describe(waiting));
   CHECK(waiting.is_clean());
-  const KernelRun late = call(host, "late");
+  const KernelRun late = call_with(host, "late");
   INFO(describe(late));
   CHECK(late.status == KernelStatus::crashed);  // it ends the process
-  CHECK(has(late, KernelFinding::late_access));
-  require_usable(host);
+  CHECK(has_finding(late, KernelFinding::late_access));
+  require_well_again(host);
 }
 
 TEST_CASE("hostile kernels: what a kernel starts ends with the call, wherever it went") {
@@ -118,12 +117,12 @@ TEST_CASE("hostile kernels: what a kernel starts ends with the call, wherever it
     KernelHost host = kernel.load();
     for (const char* word : {"fork 5", "escape 5"}) {
       CAPTURE(word);
-      const KernelRun run = call(host, word);
+      const KernelRun run = call_with(host, word);
       INFO(describe(run));
       CHECK(run.status == KernelStatus::finished);
       CHECK(run.findings == std::vector{KernelFinding::left_processes});
       CHECK(kernel.processes(2) == 2);  // the one that runs it, and its supervisor
-      require_usable(host);
+      require_well_again(host);
     }
   }
   CHECK(kernel.processes(0) == 0);
@@ -132,13 +131,13 @@ TEST_CASE("hostile kernels: what a kernel starts ends with the call, wherever it
 TEST_CASE("hostile kernels: a crash is told as such though children hold the socket") {
   const OwnKernel kernel(30);
   KernelHost host = kernel.load();
-  const KernelRun run = call(host, "hold");
+  const KernelRun run = call_with(host, "hold");
   INFO(describe(run));
   CHECK(run.status == KernelStatus::crashed);
   CHECK(run.code == SIGABRT);
   CHECK(run.seconds < 10);
   CHECK(kernel.processes(0) == 0);
-  require_usable(host);
+  require_well_again(host);
 }
 
 TEST_CASE("hostile kernels: messages that are no replies are a finding, and are not believed") {
@@ -146,22 +145,22 @@ TEST_CASE("hostile kernels: messages that are no replies are a finding, and are 
   for (const std::size_t bytes :
        {std::size_t{1}, std::size_t{24}, sizeof(host_protocol::Reply), std::size_t{60000}}) {
     CAPTURE(bytes);
-    const KernelRun run = call(host, "garbage " + std::to_string(bytes));
+    const KernelRun run = call_with(host, "garbage " + std::to_string(bytes));
     INFO(describe(run));
     CHECK(run.status == KernelStatus::failed);
     CHECK(run.findings == std::vector{KernelFinding::foreign_message});
     CHECK(run.output == nullptr);
-    require_usable(host);
+    require_well_again(host);
   }
 }
 
 TEST_CASE("hostile kernels: the shared memory cannot be taken away, and may grow") {
   KernelHost host = load_kernel("misbehaving");
   for (const char* word : {"shrink", "grow"}) {
-    const KernelRun run = call(host, word);
+    const KernelRun run = call_with(host, word);
     INFO(describe(run));
     CHECK(run.is_clean());  // nothing came of it
-    require_usable(host);
+    require_well_again(host);
     // A larger problem than before, so that more of the memory is needed.
     ProblemTensors larger = mean_problem();
     larger.key =
@@ -173,13 +172,13 @@ TEST_CASE("hostile kernels: the shared memory cannot be taken away, and may grow
 
 TEST_CASE("hostile kernels: a process that ends between two calls is told with the second") {
   KernelHost host = load_kernel("misbehaving");
-  CHECK(call(host, "alarm").is_clean());
+  CHECK(call_with(host, "alarm").is_clean());
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   const KernelRun next = host.run(mean_problem(), Contract(), ElementType::binary32);
   INFO(describe(next));
   CHECK(next.status == KernelStatus::finished);
   CHECK(next.findings == std::vector{KernelFinding::late_end});
-  require_usable(host);
+  require_well_again(host);
 }
 
 TEST_CASE("hostile kernels: the parent that a kernel may signal is not the auditor") {
@@ -187,14 +186,14 @@ TEST_CASE("hostile kernels: the parent that a kernel may signal is not the audit
   KernelHost host = kernel.load();
   for (const int signal : {SIGTERM, SIGKILL, SIGSTOP}) {
     CAPTURE(signal);
-    const KernelRun run = call(host, "terminate_parent " + std::to_string(signal));
+    const KernelRun run = call_with(host, "terminate_parent " + std::to_string(signal));
     INFO(describe(run));
     CHECK(run.status != KernelStatus::out_of_memory);
-    require_usable(host);
+    require_well_again(host);
   }
-  const KernelRun deaf = call(host, "ignore");
+  const KernelRun deaf = call_with(host, "ignore");
   CHECK(deaf.status == KernelStatus::timed_out);
-  require_usable(host);
+  require_well_again(host);
   CHECK(kernel.processes(2) == 2);
 }
 

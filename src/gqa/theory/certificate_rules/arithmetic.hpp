@@ -87,7 +87,7 @@ inline RationalMatrix mean(const RationalMatrices& all) {
 /// room than there is. Precondition: bases > 0.
 inline Rational product_of_powers(const RationalVector& bases, const RationalVector& exponents,
                                   PowerRoom& room) {
-  require(bases.size() == exponents.size(), "there are not as many exponents as bases");
+  require(bases.size() == exponents.size(), "there are not as many exponents as weights");
   for (const Rational& exponent : exponents) {
     require(exponent.get_den() == 1, "an exponent is not an integer");
   }
