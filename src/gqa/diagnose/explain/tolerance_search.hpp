@@ -45,7 +45,7 @@ class ToleranceSearch {
     Fault fault;
     std::vector<char> touched = {};  // which of the sampled wrong rows, case by case
     bool touches_anything = false;
-    bool moves_right_rows = false;  // some right row would be wrong: nothing to be combined with
+    bool moves_right_rows = false;  // some right row would be wrong: not among three
   };
   using Set = std::vector<std::size_t>;
 
