@@ -25,7 +25,7 @@ std::vector<std::string> prefixes_of(const std::vector<PrefixedTensors>& recordi
   return prefixes;
 }
 
-std::string refusal(const std::vector<std::string>& names, const TensorChoice& choice = {}) {
+std::string slots_refusal(const std::vector<std::string>& names, const TensorChoice& choice = {}) {
   const InputError error = error_of([&] { assign_tensors(file_with(names), "FILE", choice); });
   return error.code() + " at " + error.where();
 }
@@ -79,14 +79,14 @@ TEST_CASE("tensor names: what is stated wins, with the prefix or without") {
   CHECK(prefixes_of(recordings) == std::vector<std::string>{"l.1", "l.2"});
   CHECK(recordings[0].tensors.output);
   CHECK(recordings[1].tensors.output);
-  CHECK(refusal({"other"}, choice) == "recording.no_such_tensor at --tensor output=mine");
+  CHECK(slots_refusal({"other"}, choice) == "recording.no_such_tensor at --tensor output=mine");
 }
 
 TEST_CASE("tensor names: unknown and doubled names are refused, with what the file holds") {
-  CHECK(refusal({"outputs"}) == "recording.unknown_tensor at FILE: outputs");
-  CHECK(refusal({"a.b.odd"}) == "recording.unknown_tensor at FILE: a.b.odd");
-  CHECK(refusal({"q", "query"}) == "recording.tensor_stated_twice at FILE: query");
-  CHECK(refusal({"padding_mask"}) == "contract.shape_rank at FILE: padding_mask");
+  CHECK(slots_refusal({"outputs"}) == "recording.unknown_tensor at FILE: outputs");
+  CHECK(slots_refusal({"a.b.odd"}) == "recording.unknown_tensor at FILE: a.b.odd");
+  CHECK(slots_refusal({"q", "query"}) == "recording.tensor_stated_twice at FILE: query");
+  CHECK(slots_refusal({"padding_mask"}) == "contract.shape_rank at FILE: padding_mask");
   const InputError error = error_of([] { assign_tensors(file_with({"q", "odd"}), "FILE"); });
   CHECK(error.message().find("the file holds odd [1] binary32, q [1] binary32") !=
         std::string::npos);
