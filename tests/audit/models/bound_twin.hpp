@@ -154,7 +154,9 @@ class BoundTwin {
   static Real lost(Real term, Real unit, int gone) {
     return std::max<Real>(0, std::min(std::min(term, unit), gone * unit - term));
   }
+  // Numbers that are equal spread by nothing, but for the rounding of the sums here.
   static Real share(Real spacing, Real deviation) {
+    if (deviation < 1e-9L) deviation = 0;
     const Real larger = std::max(spacing, deviation);
     return larger > 0 ? spacing / larger : 1;
   }
