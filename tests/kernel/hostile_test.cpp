@@ -189,6 +189,12 @@ TEST_CASE("hostile kernels: the parent that a kernel may signal is not the audit
     const KernelRun run = call_with(host, "terminate_parent " + std::to_string(signal));
     INFO(describe(run));
     CHECK(run.status != KernelStatus::out_of_memory);
+    // The signal may arrive when the call has been answered: its end is told with the next one.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    const KernelRun next = call_with(host, "");
+    INFO(describe(next));
+    CHECK(next.status == KernelStatus::finished);
+    for (const KernelFinding finding : next.findings) CHECK(finding == KernelFinding::late_end);
     require_well_again(host);
   }
   const KernelRun deaf = call_with(host, "ignore");

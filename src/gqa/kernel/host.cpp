@@ -219,6 +219,7 @@ class KernelHost::Session {
       throw InputError("kernel.not_configurable", "options",
                        fmt::format("{} has no gqa_kernel_configure", library_.string()));
     }
+    if (const auto finding = finding_between_calls()) unsaid_ = finding;
     if (!process_) start();
     try {
       send_options(options);
@@ -230,7 +231,8 @@ class KernelHost::Session {
   }
 
   KernelRun run(const KernelCall& call) {
-    const std::optional<KernelFinding> between = finding_between_calls();
+    std::optional<KernelFinding> between = finding_between_calls();
+    if (!between) between = std::exchange(unsaid_, std::nullopt);
     if (!process_) start();
     memory_.reserve(call.memory_bytes());
     call.fill(memory_.data());
@@ -319,6 +321,7 @@ class KernelHost::Session {
   std::filesystem::path program_;
   SharedMemory memory_;
   std::optional<HostProcess> process_;
+  std::optional<KernelFinding> unsaid_;  // what configure() found, for the call after it
   KernelCapabilities capabilities_;
   std::optional<std::string> options_;
 };

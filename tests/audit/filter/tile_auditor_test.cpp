@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "audit/filter_problems.hpp"
 #include "gqa/audit/audit.hpp"
@@ -74,7 +75,8 @@ std::shared_ptr<const TypedTensor> near_outputs(ProblemTensors tensors, const Co
     for (std::int64_t h = 0; h < d.q_heads; ++h) {
       const EnclosureReader reader(problem, b, problem.head_map[static_cast<std::size_t>(h)]);
       for (std::int64_t i = 0; i < d.queries; ++i) {
-        const std::vector<double> row = near_row(reader, h, i, zero, model, random);
+        std::vector<double> row = near_row(reader, h, i, zero, model, random);
+        if (random.one_in(10)) row.back() = std::numeric_limits<double>::quiet_NaN();
         output.insert(output.end(), row.begin(), row.end());
       }
     }

@@ -184,6 +184,28 @@ void TileAuditor::record(Work& work, const Element& e, const Answer& answer) con
   tally.add_worst(worst);
 }
 
+// No rounding makes a NaN of finite operands where overflow makes an infinity: nothing more need be
+// known, and an output that holds nothing else is decided at once.
+void TileAuditor::record_nan(Work& work, const Element& e) const {
+  AuditTally& tally = work.tally;
+  work.note(e.r, e.column, Uncertain::no());
+  const FilterRow& row = work.tile.rows[e.r];
+  ++tally.elements;
+  ++tally.decided_by_filter;
+  ++tally.proved_violations;
+  tally.add_violation(work.tile.batch * problem_.dimensions.q_heads + row.head, row.row, e.column);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Interval allowed = decide(work, e).allowed;
+  WorstElement worst;
+  worst.index = {work.tile.batch, row.head, row.row, e.column};
+  worst.output = e.output;
+  worst.within = Uncertain::no();
+  worst.reference = {std::nextafter(e.centre - e.radius, -infinity),
+                     std::nextafter(e.centre + e.radius, infinity)};
+  worst.allowed = {allowed.lower, allowed.upper};
+  tally.add_worst(worst);
+}
+
 WorstElement TileAuditor::worst_element(const Work& work, const Element& e, const Bounds& ulp_error,
                                         const Answer& answer) const {
   return measured_element(
@@ -203,6 +225,10 @@ void TileAuditor::audit_row(std::size_t r, Work& work) {
   for (std::int64_t c = 0; c < problem_.dimensions.value_size; ++c) {
     if (work.sure_errors[static_cast<std::size_t>(c)] != not_sure) continue;
     const Element e = element(work, r, c);
+    if (std::isnan(e.output) && problem_.output->format().has_infinity) {
+      record_nan(work, e);
+      continue;
+    }
     if (std::abs(e.output) >= largest_ || !std::isfinite(e.output) ||
         e.ulps.upper > 2 * e.ulps.lower) {
       // May stand for what is beyond the largest number; or so close to zero that an error in

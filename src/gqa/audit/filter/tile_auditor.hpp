@@ -63,6 +63,7 @@ class TileAuditor {
   Answer decide(const Work& work, const Element& element) const;
   Answer decide(RoundingRows& rows, std::size_t k, const Element& element) const;
   void record(Work& work, const Element& element, const Answer& answer) const;
+  void record_nan(Work& work, const Element& element) const;
   WorstElement worst_element(const Work& work, const Element& element, const Bounds& ulp_error,
                              const Answer& answer) const;
 
