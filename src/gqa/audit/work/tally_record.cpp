@@ -134,9 +134,10 @@ void read_rows(const json& record, std::int64_t places, ViolatingRows& rows) {
     const std::int64_t word = from_integer(pair[0], field);
     const std::uint64_t bits = bits_of(pair[1], field);
     const bool is_word = word >= 0 && word <= places / ViolatingRows::places_per_word && bits != 0;
-    const std::int64_t first = is_word ? word * ViolatingRows::places_per_word : places;
     const auto width = static_cast<std::int64_t>(std::bit_width(bits));
-    if (first + width > places) refuse(field, "names a row that does not exist");
+    if (!is_word || word * ViolatingRows::places_per_word + width > places) {
+      refuse(field, "names a row that does not exist");
+    }
     rows.add_word(word, bits);
   }
 }
