@@ -157,7 +157,7 @@ class Gradients(CommandLine):
         self.assertIn("[contract.missing_tensor]", result.stdout)
         path = self.recording(grad_query=None, grad_key=None, grad_value=None)
         result = self.run_program("audit", path, status=BAD_INPUT)
-        self.assertIn("[audit.nothing_to_audit]", result.stdout)
+        self.assertIn(f"{path}: output: is needed and absent", result.stdout)
 
     def test_beside_an_output_and_in_junit(self):
         # Equal scores nowhere: the output is made as the program needs it, in Python's floats.

@@ -121,7 +121,7 @@ class Probe(CommandLine):
             metadata, tensors = safetensors_file.read(path)
             del tensors["query"]
             safetensors_file.write(path, metadata, tensors)
-            self.assertIn(f"{path}: query: is not what the probe holds", self.bad_answer(name))
+            self.assertIn(f"{path}: query: is needed and absent", self.bad_answer(name))
             path.write_bytes(content)
 
     def test_a_changed_probe_is_refused(self):
