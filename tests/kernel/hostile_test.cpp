@@ -104,9 +104,15 @@ TEST_CASE("hostile kernels: threads that wait are nothing, threads that write la
   const KernelRun waiting = call_with(host, "thread");
   INFO(describe(waiting));
   CHECK(waiting.is_clean());
-  const KernelRun late = call_with(host, "late");
+  // Usually it ends the process before the call is over; on a busy machine the thread comes later,
+  // and is told of with the call after.
+  KernelRun late = call_with(host, "late");
+  CHECK((late.status == KernelStatus::crashed || late.status == KernelStatus::finished));
+  for (int more = 0; more < 20 && !has_finding(late, KernelFinding::late_access); ++more) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    late = call_with(host, "");
+  }
   INFO(describe(late));
-  CHECK(late.status == KernelStatus::crashed);  // it ends the process
   CHECK(has_finding(late, KernelFinding::late_access));
   require_well_again(host);
 }

@@ -64,7 +64,7 @@ TEST_CASE("check_attention: what no fault explains is told by its place") {
   CAPTURE(result.message());
   CHECK(result.message().starts_with("attention is wrong: "));
   const std::string first = result.message().substr(0, result.message().find('\n'));
-  CHECK(first.find("query head 1") != std::string::npos);
+  CHECK(first.find("one row (column 1 of head 1)") != std::string::npos);
 }
 
 TEST_CASE("check_attention: NaN fails in the output, and decides nothing in a visible operand") {
