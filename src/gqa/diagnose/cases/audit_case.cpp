@@ -66,16 +66,22 @@ void diagnose_cases(const ProblemTensors& tensors, const Contract& contract, dou
   worst->diagnosis = diagnose_recording(tensors, contract, outputs, worst->tolerance, options);
 }
 
-bool output_fails(const AuditCase& entry) {
-  return std::ranges::any_of(entry.outputs, [](const OutputAudit& output) {
-    return output.name == "output" && output.result.verdict == Verdict::fail;
+// Another contract is wrong in many rows: where it is only in a few, the place says more.
+bool output_fails_widely(const AuditCase& entry) {
+  constexpr std::int64_t share = 32;
+  return std::ranges::any_of(entry.outputs, [&](const OutputAudit& output) {
+    if (output.name != "output" || output.result.verdict != Verdict::fail) return false;
+    const AuditTally& tally = output.result.tally;
+    const std::int64_t rows =
+        tally.elements / std::max<std::int64_t>(entry.dimensions.value_size, 1);
+    return tally.violating_rows.size() * share >= rows;
   });
 }
 
 // Is it another contract than the declared one that the failing output fits?
 void identify_case(const ProblemTensors& tensors, const Contract& contract,
                    const CaseOptions& asked, std::vector<AuditCase>& cases) {
-  const auto failed = std::ranges::find_if(cases, output_fails);
+  const auto failed = std::ranges::find_if(cases, output_fails_widely);
   if (failed == cases.end()) return;
   IdentifyOptions options;
   options.audit.use_filter = asked.audit.use_filter;
@@ -83,7 +89,7 @@ void identify_case(const ProblemTensors& tensors, const Contract& contract,
   options.declared_fails = true;
   // Beside a diagnosis, which says more where it says something.
   constexpr double seconds = 10;
-  options.seconds = seconds;
+  options.seconds = std::min(seconds, asked.diagnosis_seconds);
   IdentifiedContract found = identify_contract(tensors, contract, options);
   if (found.fit == ContractFit::found || found.fit == ContractFit::nearest) {
     failed->fits = std::move(found);
