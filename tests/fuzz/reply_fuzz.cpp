@@ -7,7 +7,7 @@
 GQAVERIFY_FUZZ_TARGET(reply, ".reply") {
   using namespace gqa::host_protocol;
   Reply reply{};
-  std::memcpy(&reply, data, size < sizeof reply ? size : sizeof reply);
+  if (size > 0) std::memcpy(&reply, data, size < sizeof reply ? size : sizeof reply);
   const std::uint64_t number = reply.number;
   if (is_valid(reply, number + 1)) gqa::fuzz::fail();
   if (!is_valid(reply, number)) return 0;
