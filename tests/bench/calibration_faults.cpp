@@ -164,8 +164,8 @@ struct Ratios {
 Ratios ratios(const AttentionProblem& problem, const PrecisionModel& model,
               const FloatFormat& format, const std::vector<double>& output) {
   const Dimensions& d = problem.dimensions;
-  const LikelyContext context{
-      model, d.key_size, {model.output_roundoff(format), model.output_underflow(format)}, true};
+  const LikelyContext context{model, d.key_size, model.output_rounding(format), true,
+                              has_two_biases(problem)};
   std::vector<double> of_rows;
   std::mutex mutex;
   filter_reference(problem, {.model_terms = true}, [&](const FilterTile& tile) {
