@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "calibration_inputs.hpp"
+#include "gqa/audit/filter/filter_bias.hpp"
 #include "gqa/audit/filter/rounding_rows.hpp"
 
 namespace {
