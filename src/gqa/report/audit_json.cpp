@@ -7,6 +7,7 @@
 #include "gqa/report/diagnosis_report.hpp"
 #include "gqa/report/identified_report.hpp"
 #include "gqa/report/number_json.hpp"
+#include "gqa/report/tolerance_json.hpp"
 #include "gqa/report/verdict_words.hpp"
 #include "gqa/version.hpp"
 
@@ -25,38 +26,19 @@ ordered_json reference_json(const Bounds& bounds) {
           {"upper", fmt::format("{:.17g}", bounds.upper)}};
 }
 
-struct ToleranceJson {
-  ordered_json operator()(const AbsoluteRelativeTolerance& t) const {
-    return {{"kind", "absolute_relative"},
-            {"atol", to_text(t.absolute)},
-            {"rtol", to_text(t.relative)}};
-  }
-  ordered_json operator()(const UlpTolerance& t) const {
-    return {{"kind", "ulp"}, {"max_ulp", to_text(t.ulps)}};
-  }
+struct ToleranceJson : StatedToleranceJson {
+  using StatedToleranceJson::operator();
   ordered_json operator()(const ModelTolerance& t) const {
     ordered_json json = {{"kind", "model"},
                          {"model", t.model->name},
                          {"lambda", t.model->lambda},
-                         {"accept", t.accept_worst_case ? "worst-case" : "likely"}};
+                         {"accept", accepted_bound(t)}};
     // The model was chosen: the last one tried is the one that explains a pass.
     if (!t.tried.empty()) json["tried"] = ordered_json::array();
     for (const PrecisionModel* tried : t.tried) json["tried"].push_back(tried->name);
     return json;
   }
 };
-
-const char* strength_name(FailureStrength strength) {
-  switch (strength) {
-    case FailureStrength::none:
-      return "none";
-    case FailureStrength::statistical:
-      return "statistical";
-    case FailureStrength::proved:
-      return "proved";
-  }
-  return "?";
-}
 
 ordered_json worst_json(const WorstElement& worst) {
   return {{"index", worst.index},
@@ -98,7 +80,7 @@ ordered_json output_json(const OutputAudit& output) {
   add_meaning(json, output);
   if (output.name == "output") return json;
   json["undecided"] = tally.undecided;
-  json["strength"] = strength_name(output.result.strength);
+  json["strength"] = name(output.result.strength);
   json["worst"] = ordered_json::array();
   for (const WorstElement& worst : tally.worst) json["worst"].push_back(worst_json(worst));
   json["where"] = output.result.where;
@@ -124,7 +106,7 @@ void add_result(ordered_json& entry, const AuditCase& from) {
                     {"mean_ulp", number_json(tally.mean_ulp())}};
   entry["tolerance"] = std::visit(ToleranceJson{}, from.tolerance);
   entry["violations"] = tally.violations;
-  entry["strength"] = strength_name(from.result->strength);
+  entry["strength"] = name(from.result->strength);
   entry["outputs"] = ordered_json::array();
   for (const OutputAudit& output : from.outputs) {
     entry["outputs"].push_back(output_json(output));

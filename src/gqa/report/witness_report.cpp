@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gqa/io/contract_json.hpp"
+#include "gqa/report/tolerance_json.hpp"
 #include "gqa/version.hpp"
 
 namespace gqa {
@@ -60,30 +61,20 @@ ordered_json units_json(const PrecisionModel& model) {
           {"lambda", dyadic(model.lambda)}};
 }
 
-struct WitnessTolerance {
+struct WitnessTolerance : StatedToleranceJson {
   bool narrow;
 
-  ordered_json operator()(const AbsoluteRelativeTolerance& t) const {
-    return {{"kind", "absolute_relative"},
-            {"atol", to_text(t.absolute)},
-            {"rtol", to_text(t.relative)}};
-  }
-  ordered_json operator()(const UlpTolerance& t) const {
-    return {{"kind", "ulp"}, {"max_ulp", to_text(t.ulps)}};
-  }
+  explicit WitnessTolerance(bool is_narrow) : narrow(is_narrow) {}
+  using StatedToleranceJson::operator();
+
   ordered_json operator()(const ModelTolerance& t) const {
     return {{"kind", "model"},
             {"model", t.model->name},
             {"units", units_json(*t.model)},
-            {"accept", t.accept_worst_case ? "worst-case" : "likely"},
+            {"accept", accepted_bound(t)},
             {"narrow", narrow}};
   }
 };
-
-const char* strength_word(FailureStrength strength) {
-  if (strength == FailureStrength::none) return "none";
-  return strength == FailureStrength::proved ? "proved" : "statistical";
-}
 
 const char* decision_word(Uncertain within) {
   if (!within.is_decided()) return "undecided";
@@ -120,7 +111,7 @@ ordered_json element_json(const WitnessElement& element) {
     add_numbers(json, found);
   }
   json["verdict"] = decision_word(found.decision.within);
-  json["strength"] = strength_word(found.decision.strength);
+  json["strength"] = name(found.decision.strength);
   return json;
 }
 
