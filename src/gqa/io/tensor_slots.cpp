@@ -85,12 +85,11 @@ constexpr std::array synonyms{
 };
 
 const NamedProblemTensor* slot_of(std::string_view name) {
-  for (const auto& tensors : {input_tensors(), output_tensors()}) {
-    for (const NamedProblemTensor& tensor : tensors) {
-      if (tensor.name == name) return &tensor;
-    }
-  }
-  return nullptr;
+  const NamedProblemTensor* found = nullptr;
+  for_each_tensor([&](const NamedProblemTensor& tensor) {
+    if (tensor.name == name) found = &tensor;
+  });
+  return found;
 }
 
 // A name in a file, read as a prefix and a word.

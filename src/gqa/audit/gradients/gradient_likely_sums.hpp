@@ -64,10 +64,20 @@ struct GradientTerm {
   T scored() const { return errors.p2 * errors.score * square(T(errors.sensitivity * errors.d)); }
 };
 
+/// The replay of the stored weight's rounding in t, whose sums stand at `place`.
+template <class T>
+void add_replay(const GradientTerm<T>& term, std::size_t place, GradientFactors<T>& factors) {
+  using std::abs;
+  if (!term.roundings.replays_weights) return;
+  const GradientPairErrors<T>& e = term.errors;
+  const Replay<T> replay = term.rounded_weight();
+  factors.plain[place] = replay.moved * e.d * e.slope;
+  factors.magnitudes[0] += replay.undecided * abs(e.d) * e.slope;
+}
+
 /// Of grad_query, times the key's elements. The row need not be finished.
 template <class T>
 GradientFactors<T> query_factors(const GradientTerm<T>& term) {
-  using std::abs;
   const GradientRoundings& r = term.roundings;
   const GradientPairErrors<T>& e = term.errors;
   GradientFactors<T> f;
@@ -86,11 +96,7 @@ GradientFactors<T> query_factors(const GradientTerm<T>& term) {
   f.plain[3] = T(term.pair.copies) * e.p2 * e.stored_score * e.d * e.sensitivity;
   f.plain[2] = f.plain[3] * e.d;
   f.squares[3] = f.plain[2] * e.sensitivity;
-  if (r.replays_weights) {
-    const Replay<T> replay = term.rounded_weight();
-    f.plain[4] = replay.moved * e.d * e.slope;
-    f.magnitudes[0] += replay.undecided * abs(e.d) * e.slope;
-  }
+  add_replay(term, 4, f);
   return f;
 }
 
@@ -120,11 +126,7 @@ GradientFactors<T> key_factors(const GradientTerm<T>& term) {
   f.squares[0] += copies * e.p2 * max(T(0), T(own + others)) + e.p2 * max(T(0), products);
   // Rows that are equal round alike, unless the replay says how.
   f.squares[0] += (T(1) + e.shared_rows(row.given.copies)) * e.weight * d2 * slope2;
-  if (r.replays_weights) {
-    const Replay<T> replay = term.rounded_weight();
-    f.plain[2] = replay.moved * e.d * e.slope;
-    f.magnitudes[0] += replay.undecided * abs(e.d) * e.slope;
-  }
+  add_replay(term, 2, f);
   return f;
 }
 
