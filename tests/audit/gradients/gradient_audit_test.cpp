@@ -49,6 +49,15 @@ struct EqualScores {
   }
 };
 
+// A random problem with the gradients that are right, in binary64.
+ProblemTensors with_gradients(const gqa_test::RandomProblem& drawn, gqa_test::Random& random,
+                              ElementType grad_type) {
+  ProblemTensors tensors = drawn.tensors;
+  tensors.grad_output = test::drawn_grad_output(random, tensors, Draw::normal, grad_type);
+  test::record_gradients(tensors, drawn.contract, ElementType::binary64);
+  return tensors;
+}
+
 // The right gradients with errors of about `error`, in binary64.
 std::shared_ptr<TypedTensor> disturbed(const TypedTensor& tensor, gqa_test::Random& random,
                                        double error) {
@@ -116,10 +125,7 @@ TEST_CASE(
     const gqa_test::RandomProblem drawn(random);
     CAPTURE(seed);
     CAPTURE(drawn.description);
-    ProblemTensors tensors = drawn.tensors;
-    tensors.grad_output =
-        test::drawn_grad_output(random, tensors, Draw::normal, ElementType::binary32);
-    test::record_gradients(tensors, drawn.contract, ElementType::binary64);
+    ProblemTensors tensors = with_gradients(drawn, random, ElementType::binary32);
     for (const GradientKind kind : gradient_kinds) {
       CAPTURE(name(kind));
       AuditOptions options =
@@ -139,10 +145,7 @@ TEST_CASE("gradient audit: filter or not, one thread or two, the verdicts are th
     const gqa_test::RandomProblem drawn(random);
     CAPTURE(seed);
     CAPTURE(drawn.description);
-    ProblemTensors tensors = drawn.tensors;
-    tensors.grad_output =
-        test::drawn_grad_output(random, tensors, Draw::normal, ElementType::binary64);
-    test::record_gradients(tensors, drawn.contract, ElementType::binary64);
+    ProblemTensors tensors = with_gradients(drawn, random, ElementType::binary64);
     tensors.grad_query = disturbed(*tensors.grad_query, random, 0x1p-20);
     tensors.grad_key = disturbed(*tensors.grad_key, random, 0x1p-20);
     tensors.grad_value = disturbed(*tensors.grad_value, random, 0x1p-20);
