@@ -86,7 +86,7 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& given) {
     work_on_enclosures(job, problem, options);
   }
   AuditTally tally = run_job(job, options);
-  if (options.use_filter) prove_violations(problem, options, tally);
+  if (options.use_filter && options.prove_violations) prove_violations(problem, options, tally);
   std::string where = describe_violations(tally, d);
   return result_of(std::move(tally), std::move(where), options.tolerance);
 }

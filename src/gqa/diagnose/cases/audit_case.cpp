@@ -78,22 +78,64 @@ bool output_fails_widely(const AuditCase& entry) {
   });
 }
 
+// Is the output explained by something that no contract says: rows of one number, or a rule that
+// holds in one region and is kept elsewhere?
+bool is_beyond_contracts(const AuditCase& entry) {
+  if (!entry.diagnosis) return false;
+  const auto of_output = [](const Explanation& one) { return one.tensor == "output"; };
+  const auto is_beyond = [&](const Explanation& one) {
+    return !of_output(one) ||
+           (!one.faults.empty() &&
+            (!one.region.is_everywhere() || family(*one.faults.front().kind) == "content"));
+  };
+  const auto& explanations = entry.diagnosis->explanations;
+  return std::ranges::any_of(explanations, of_output) &&
+         std::ranges::all_of(explanations, is_beyond);
+}
+
 // Is it another contract than the declared one that the failing output fits?
 void identify_case(const ProblemTensors& tensors, const Contract& contract,
-                   const CaseOptions& asked, std::vector<AuditCase>& cases) {
+                   const CaseOptions& asked, double seconds, std::vector<AuditCase>& cases) {
   const auto failed = std::ranges::find_if(cases, output_fails_widely);
-  if (failed == cases.end()) return;
+  if (failed == cases.end() || std::ranges::any_of(cases, is_beyond_contracts)) return;
   IdentifyOptions options;
   options.audit.use_filter = asked.audit.use_filter;
   options.tolerance = asked.tolerance;
   options.declared_fails = true;
+  if (cases.size() == 1) options.declared_audit = &failed->outputs.front();
   // Beside a diagnosis, which says more where it says something.
-  constexpr double seconds = 10;
-  options.seconds = std::min(seconds, asked.diagnosis_seconds);
+  constexpr double most_seconds = 10;
+  options.seconds = std::min(seconds, most_seconds);
   IdentifiedContract found = identify_contract(tensors, contract, options);
   if (found.fit == ContractFit::found || found.fit == ContractFit::nearest) {
     failed->fits = std::move(found);
   }
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Does the audit take more than a moment, so that a diagnosis must not take many times that? Asked
+// of the multiplications, not of a clock, so that small recordings are searched alike everywhere.
+bool is_long(const std::vector<AuditCase>& cases) {
+  constexpr double moment = 1e8;
+  double work = 0;
+  for (const AuditCase& entry : cases) {
+    const Dimensions& d = entry.dimensions;
+    work += static_cast<double>(row_count(d)) * static_cast<double>(d.keys) *
+            static_cast<double>(d.key_size + d.value_size);
+  }
+  return work > moment;
+}
+
+// What a diagnosis may take beside an audit of that time.
+double diagnosis_limit(const CaseOptions& options, double audit_seconds,
+                       const std::vector<AuditCase>& cases) {
+  constexpr double least = 0.5;
+  if (!is_long(cases)) return options.diagnosis_seconds;
+  return std::min(options.diagnosis_seconds,
+                  std::max(options.diagnosis_per_audit * audit_seconds, least));
 }
 
 void draw_case(const ProblemTensors& tensors, const Contract& contract, AuditCase& entry) {
@@ -108,6 +150,7 @@ void draw_case(const ProblemTensors& tensors, const Contract& contract, AuditCas
 std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors& tensors,
                                    const Contract& contract, const CaseOptions& options) {
   std::vector<AuditCase> cases;
+  const auto audit_start = std::chrono::steady_clock::now();
   const std::vector<PackedDocument> documents = cut_documents(tensors, contract);
   for (const PackedDocument& document : documents) {
     const std::string place =
@@ -118,8 +161,11 @@ std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors
     }
   }
   if (options.diagnose) {
-    diagnose_cases(tensors, contract, options.diagnosis_seconds, cases);
-    identify_case(tensors, contract, options, cases);
+    const double limit = diagnosis_limit(options, seconds_since(audit_start), cases);
+    const auto start = std::chrono::steady_clock::now();
+    diagnose_cases(tensors, contract, limit, cases);
+    const double left = limit - seconds_since(start);
+    if (left > 0) identify_case(tensors, contract, options, left, cases);
   }
   for (std::size_t i = 0; options.draw && i < cases.size(); ++i) {
     draw_case(documents[i].tensors, contract, cases[i]);
