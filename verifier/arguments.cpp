@@ -9,6 +9,7 @@
 #include "gqa/attention/added_operands.hpp"
 #include "gqa/attention/attention_problem.hpp"
 #include "gqa/attention/dialect.hpp"
+#include "gqa/attention/recorded_forms.hpp"
 #include "gqa/audit/decide/stated_tolerance.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/contract_json.hpp"
@@ -90,6 +91,15 @@ void ContractFlags::add_to(CLI::App& command) {
       "What a row without visible keys holds: zero, nan, any, mean (of all values)")
       ->type_name("POLICY")
       ->check(is_known_to([](const std::string& word) { parse_empty_row(word, "--empty-row"); }));
+  add("--lse-base", lse_base_, "The base of the logarithm that lse is: e, 2")
+      ->type_name("BASE")
+      ->check(is_known_to([](const std::string& word) { parse_lse_base(word, "--lse-base"); }));
+  add("--lse-empty", lse_empty_, "What lse holds where no key is visible: -inf, +inf")
+      ->type_name("INF")
+      ->check(is_known_to([](const std::string& word) { parse_lse_empty(word, "--lse-empty"); }));
+  add("--lse-layout", lse_layout_, "The axes of lse: BHT, BTH; of packed documents HT, TH")
+      ->type_name("AXES")
+      ->check(is_known_to([](const std::string& word) { parse_lse_layout(word, "--lse-layout"); }));
   std::vector<std::string_view> names;
   for (const Dialect& dialect : dialects()) names.push_back(dialect.name);
   add("--dialect", dialect_,
@@ -137,6 +147,9 @@ void ContractFlags::apply(Contract& contract) const {
     contract.empty_row = parse_empty_row(*empty_row_, "--empty-row");
     contract.stated.empty_row = true;
   }
+  if (lse_base_) contract.lse.base = parse_lse_base(*lse_base_, "--lse-base");
+  if (lse_empty_) contract.lse.empty = parse_lse_empty(*lse_empty_, "--lse-empty");
+  if (lse_layout_) contract.lse.layout = parse_lse_layout(*lse_layout_, "--lse-layout");
 }
 
 void OperandFlags::add_to(CLI::App& command) {
@@ -170,7 +183,8 @@ void OperandFlags::apply(ProblemTensors& tensors, const Contract& contract) cons
     added.alibi_slopes = parse_slopes(*alibi_, "--alibi");
     bare.alibi_slopes.reset();
   }
-  const Dimensions sizes = make_problem(bare, contract).dimensions;
+  const PlainRecording plain = plain_recording(bare, contract);
+  const Dimensions sizes = make_problem(plain.tensors, plain.contract).dimensions;
   add_operands(tensors, added, sizes);
   if (left_padding_) count_lengths_from_the_end(tensors, sizes);
 }

@@ -27,6 +27,8 @@ class Rules(TypedDict, total=False):
     window: (left, right) around the position, both included, -1 unbounded.
     softcap: c > 0: score = c tanh(score / c).
     empty_row: what a row without a visible key holds: "zero" (default), "nan", "any", "mean".
+    lse_base, lse_empty: the logarithm that `lse` is ("e" or "2"), and what it holds of a row
+        without a visible key ("-inf" or "+inf").
     dialect: defaults of a known system: "pytorch", "flash-attention", "transformers", ...
     sliding_window, n_swa, local_window_size: the window in the word of such a dialect.
     """
@@ -38,6 +40,8 @@ class Rules(TypedDict, total=False):
     window: Sequence[int]
     softcap: Number
     empty_row: Literal["zero", "nan", "any", "mean"]
+    lse_base: Literal["e", "2"]
+    lse_empty: Literal["-inf", "+inf"]
     dialect: str
     sliding_window: int
     n_swa: int
@@ -49,9 +53,11 @@ class Contract(Rules, total=False):
 
     layout: "BHSD" (default), "BSHD", "SBHD", "BSH" (heads folded into the last axis, with
         q_num_heads and kv_num_heads) or "THD" (packed documents).
+    lse_layout: the axes of `lse`: "BHT" (default) or "BTH"; of packed documents the same without B.
     """
 
     layout: Literal["BHSD", "BSHD", "SBHD", "BSH", "THD"]
+    lse_layout: Literal["BHT", "BTH"]
     q_num_heads: int
     kv_num_heads: int
 
@@ -61,6 +67,8 @@ class Tensors(TypedDict, total=False):
 
     attn_mask: broadcastable to [B, Hq, T, P + S]; bool: true attends; float: added.
     past_key, past_value: [B, Hkv, P, dk], [B, Hkv, P, dv]; keys seen are past, then new.
+    past_lengths: [B] int; how much of past_key and past_value is valid (a static cache): new keys
+        stand from there on, in place.
     nonpad_kv_seqlen: [B] int; keys from this count on are not visible.
     sink: [Hq], the logit of a key without a value.
     alibi_slopes: [Hq] or [B, Hq].
@@ -71,6 +79,7 @@ class Tensors(TypedDict, total=False):
     attn_mask: Any
     past_key: Any
     past_value: Any
+    past_lengths: Any
     nonpad_kv_seqlen: Any
     sink: Any
     alibi_slopes: Any

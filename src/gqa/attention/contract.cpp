@@ -36,6 +36,15 @@ constexpr std::array empty_rows{
     Named<EmptyRow>{"zero", EmptyRow::zero}, Named<EmptyRow>{"nan", EmptyRow::nan},
     Named<EmptyRow>{"any", EmptyRow::any}, Named<EmptyRow>{"mean", EmptyRow::mean}};
 
+// The first word of each value is its name.
+constexpr std::array lse_bases{Named<LseBase>{"e", LseBase::e}, Named<LseBase>{"2", LseBase::two}};
+constexpr std::array lse_empties{Named<LseEmpty>{"-inf", LseEmpty::minus_infinity},
+                                 Named<LseEmpty>{"+inf", LseEmpty::plus_infinity},
+                                 Named<LseEmpty>{"inf", LseEmpty::plus_infinity}};
+constexpr std::array lse_layouts{
+    Named<LseLayout>{"BHT", LseLayout::bht}, Named<LseLayout>{"BTH", LseLayout::bth},
+    Named<LseLayout>{"HT", LseLayout::bht}, Named<LseLayout>{"TH", LseLayout::bth}};
+
 template <class Enum>
 std::string_view name_in(std::span<const Named<Enum>> table, Enum value) {
   for (const auto& entry : table) {
@@ -88,6 +97,15 @@ std::string_view name(CausalAlignment value) {
 std::string_view name(EmptyRow value) {
   return name_in<EmptyRow>(empty_rows, value);
 }
+std::string_view name(LseBase value) {
+  return name_in<LseBase>(lse_bases, value);
+}
+std::string_view name(LseEmpty value) {
+  return name_in<LseEmpty>(lse_empties, value);
+}
+std::string_view name(LseLayout value) {
+  return name_in<LseLayout>(lse_layouts, value);
+}
 
 Layout parse_layout(std::string_view text, const std::string& where) {
   return parse_in<Layout>(layouts, text, where);
@@ -131,6 +149,15 @@ CausalAlignment parse_causal_alignment(std::string_view text, const std::string&
 }
 EmptyRow parse_empty_row(std::string_view text, const std::string& where) {
   return parse_in<EmptyRow>(empty_rows, text, where);
+}
+LseBase parse_lse_base(std::string_view text, const std::string& where) {
+  return parse_in<LseBase>(lse_bases, text, where);
+}
+LseEmpty parse_lse_empty(std::string_view text, const std::string& where) {
+  return parse_in<LseEmpty>(lse_empties, text, where);
+}
+LseLayout parse_lse_layout(std::string_view text, const std::string& where) {
+  return parse_in<LseLayout>(lse_layouts, text, where);
 }
 
 HeadMap parse_head_map(std::string_view text, const std::string& where) {
@@ -218,6 +245,8 @@ std::string describe(const Contract& contract, std::int64_t key_size) {
   if (contract.empty_row != EmptyRow::zero) {
     parts.push_back(fmt::format("empty rows {}", name(contract.empty_row)));
   }
+  if (contract.lse.base == LseBase::two) parts.push_back("lse in base 2");
+  if (contract.lse.empty == LseEmpty::plus_infinity) parts.push_back("lse +inf without keys");
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -74,6 +74,18 @@ const std::map<std::string, Reader>& field_readers() {
          c.empty_row = parse_empty_row(contract_reader.text(v, w), w);
          c.stated.empty_row = true;
        }},
+      {"lse_base",
+       [](const json& v, C& c, const S& w) {
+         c.lse.base = parse_lse_base(v.is_number_integer() ? v.dump() : contract_reader.text(v, w), w);
+       }},
+      {"lse_empty",
+       [](const json& v, C& c, const S& w) {
+         c.lse.empty = parse_lse_empty(contract_reader.text(v, w), w);
+       }},
+      {"lse_layout",
+       [](const json& v, C& c, const S& w) {
+         c.lse.layout = parse_lse_layout(contract_reader.text(v, w), w);
+       }},
       {"dialect",
        [](const json& v, C& c, const S& w) {
          c.dialect = parse_dialect(contract_reader.text(v, w), w).name;
@@ -149,6 +161,10 @@ nlohmann::ordered_json to_json(const Contract& contract) {
   }
   object["softcap"] = to_text(contract.softcap);
   object["empty_row"] = name(contract.empty_row);
+  // Of recordings without an lse they say nothing.
+  if (contract.lse.base != LseForm{}.base) object["lse_base"] = name(contract.lse.base);
+  if (contract.lse.empty != LseForm{}.empty) object["lse_empty"] = name(contract.lse.empty);
+  if (contract.lse.layout != LseForm{}.layout) object["lse_layout"] = name(contract.lse.layout);
   if (!contract.dialect.empty()) object["dialect"] = contract.dialect;
   return object;
 }

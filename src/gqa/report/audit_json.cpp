@@ -116,6 +116,10 @@ void add_result(ordered_json& entry, const AuditCase& from) {
   entry["where"] = from.result->where;
   if (from.diagnosis) entry["diagnosis"] = diagnosis_json(*from.diagnosis);
   if (from.fits) entry["fits"] = identified_json(*from.fits);
+  if (from.lse_fits) {
+    entry["lse_fits"] = {{"lse_base", name(from.lse_fits->base)},
+                         {"lse_empty", name(from.lse_fits->empty)}};
+  }
 }
 
 }  // namespace

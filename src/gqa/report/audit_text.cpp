@@ -111,6 +111,14 @@ std::string first_name(const AuditCase& entry) {
   return usual ? "" : entry.outputs.front().name + ": ";
 }
 
+// The flags that are not declared already.
+std::string lse_fit_line(const LseForm& declared, const LseForm& fits) {
+  std::string line = "lse fits with";
+  if (fits.base != declared.base) line += fmt::format(" --lse-base {}", name(fits.base));
+  if (fits.empty != declared.empty) line += fmt::format(" --lse-empty {}", name(fits.empty));
+  return line;
+}
+
 }  // namespace
 
 OutputAudit first_output(const AuditCase& entry) {
@@ -144,6 +152,7 @@ std::string case_text(const AuditCase& entry) {
   for (std::size_t i = 1; i < entry.outputs.size(); ++i) text += output_text(entry.outputs[i]);
   if (entry.diagnosis) text += diagnosis_text(*entry.diagnosis, "    ");
   if (entry.fits) text += line(fit_line(*entry.fits));
+  if (entry.lse_fits) text += line(lse_fit_line(entry.contract.lse, *entry.lse_fits));
   return text;
 }
 

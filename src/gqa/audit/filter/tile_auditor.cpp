@@ -43,7 +43,7 @@ TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& op
   const PrecisionModel& model = *model_->model;
   likely_.emplace(LikelyContext{model, problem.dimensions.key_size, options.recorded,
                                 problem.contract.softcap == 0 && !problem.has_bias(),
-                                has_two_biases(problem)});
+                                problem.has_two_biases()});
 }
 
 void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {

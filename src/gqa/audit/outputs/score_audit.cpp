@@ -75,7 +75,13 @@ AuditResult audit_lse(const AttentionProblem& problem,
                       const std::shared_ptr<const TypedTensor>& recorded,
                       const AuditOptions& options) {
   const Dimensions& d = problem.dimensions;
-  require_output_shape(recorded->shape, {d.batch, d.q_heads, d.queries}, "lse");
+  const Shape expected{d.batch, d.q_heads, d.queries};
+  if (recorded->shape != expected && recorded->shape == Shape{d.batch, d.queries, d.q_heads}) {
+    throw InputError("contract.shape_mismatch", "lse",
+                     fmt::format("shape {} does not fit; expected {}; it fits with --lse-layout BTH",
+                                 to_text(recorded->shape), to_text(expected)));
+  }
+  require_output_shape(recorded->shape, expected, "lse");
   auto rows = std::make_shared<TypedTensor>(*recorded);
   rows->shape.push_back(1);
   const StridedTensor output(std::move(rows), Layout::bhsd, 0, "lse");

@@ -49,6 +49,9 @@ class ScoreAuditor {
   void audit_empty_lse(std::int64_t head, std::int64_t row, AuditTally& tally) const;
   std::optional<Rational> rational_lse(std::int64_t head, std::int64_t row,
                                        const std::vector<std::size_t>& visible) const;
+  std::optional<Rational> rational_binary_lse(std::int64_t head, std::int64_t row,
+                                              const std::vector<std::size_t>& visible) const;
+  Enclosed in_declared_base(Enclosed natural) const;
   Enclosed enclose_lse(std::int64_t head, std::int64_t row,
                        const std::vector<std::size_t>& visible) const;
   std::optional<std::int64_t> equal_scores(std::int64_t head, std::int64_t row,

@@ -6,7 +6,9 @@
 #include <chrono>
 
 #include "gqa/attention/packed.hpp"
+#include "gqa/attention/recorded_forms.hpp"
 #include "gqa/audit/model_choice.hpp"
+#include "gqa/audit/outputs/score_audit.hpp"
 #include "gqa/diagnose/cases/recording_diagnosis.hpp"
 
 namespace gqa {
@@ -96,6 +98,33 @@ void identify_case(const ProblemTensors& tensors, const Contract& contract,
   }
 }
 
+// Does a failing lse pass in another of the forms in use?
+void identify_lse(const ProblemTensors& tensors, const AttentionProblem& declared,
+                  const OutputAudit& failed, const AuditOptions& asked, AuditCase& entry) {
+  AuditOptions options = asked;
+  options.tolerance = failed.tolerance;
+  AttentionProblem problem = declared;
+  for (const LseBase base : {LseBase::e, LseBase::two}) {
+    for (const LseEmpty empty : {LseEmpty::minus_infinity, LseEmpty::plus_infinity}) {
+      problem.contract.lse = {base, empty, LseLayout::bht};
+      if (problem.contract.lse == declared.contract.lse) continue;
+      if (audit_lse(problem, tensors.lse, options).verdict != Verdict::pass) continue;
+      entry.lse_fits = problem.contract.lse;
+      return;
+    }
+  }
+}
+
+void identify_lse(const ProblemTensors& tensors, const CaseOptions& asked, AuditCase& entry) {
+  for (const OutputAudit& output : entry.outputs) {
+    if (output.name != "lse" || output.result.verdict != Verdict::fail) continue;
+    AuditOptions options;
+    options.use_filter = asked.audit.use_filter;
+    options.sample = asked.audit.sample;
+    identify_lse(tensors, make_problem(tensors, entry.contract), output, options, entry);
+  }
+}
+
 void draw_case(const ProblemTensors& tensors, const Contract& contract, AuditCase& entry) {
   // Gradients alone have no picture.
   if (!entry.result || !tensors.output) return;
@@ -105,8 +134,9 @@ void draw_case(const ProblemTensors& tensors, const Contract& contract, AuditCas
 
 }  // namespace
 
-std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors& tensors,
-                                   const Contract& contract, const CaseOptions& options) {
+std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors& recorded,
+                                   const Contract& declared, const CaseOptions& options) {
+  const auto [tensors, contract] = plain_recording(recorded, declared);
   std::vector<AuditCase> cases;
   const std::vector<PackedDocument> documents = cut_documents(tensors, contract);
   for (const PackedDocument& document : documents) {
@@ -120,6 +150,9 @@ std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors
   if (options.diagnose) {
     diagnose_cases(tensors, contract, options.diagnosis_seconds, cases);
     identify_case(tensors, contract, options, cases);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      identify_lse(documents[i].tensors, options, cases[i]);
+    }
   }
   for (std::size_t i = 0; options.draw && i < cases.size(); ++i) {
     draw_case(documents[i].tensors, contract, cases[i]);

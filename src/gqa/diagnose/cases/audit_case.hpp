@@ -41,6 +41,7 @@ struct AuditCase {
   std::vector<OutputAudit> outputs;        ///< of every output, `output` first if it is there
   std::optional<Diagnosis> diagnosis;      ///< nullopt: not asked for
   std::optional<IdentifiedContract> fits;  ///< of a failing output: the contract that it fits
+  std::optional<LseForm> lse_fits;         ///< of a failing lse: the form in which it passes
   std::optional<AuditPictures> pictures;   ///< nullopt: not asked for
   std::optional<CaseWitness> witness;      ///< nullopt: not asked for
 };
@@ -62,7 +63,8 @@ struct CaseOptions {
 /// N". The diagnosis of all of them together is told in the first case that fails, or else in the
 /// first.
 ///
-/// Errors: InputError of cut_documents, make_problem, audit_outputs and audit_with_candidates.
+/// Errors: InputError of plain_recording, cut_documents, make_problem, audit_outputs and
+/// audit_with_candidates.
 std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors& tensors,
                                    const Contract& contract, const CaseOptions& options);
 
