@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._errors import AttentionError
 from ._results import AuditResult, Reference
-from ._words import AuditWords, ReferenceWords, Split, contract_json, element_type, split
+from ._words import AuditWords, ReferenceWords, Split, contract_json, element_type, split, takes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+@takes(AuditWords)
 def audit(
     query: Any, key: Any, value: Any, output: Any, **words: Unpack[AuditWords]
 ) -> AuditResult:
@@ -31,6 +32,7 @@ def audit(
     return _cases(query, key, value, output, stated)[0]
 
 
+@takes(AuditWords)
 def audit_documents(
     query: Any, key: Any, value: Any, output: Any, **words: Unpack[AuditWords]
 ) -> list[AuditResult]:
@@ -45,6 +47,7 @@ def audit_documents(
     return _cases(query, key, value, output, stated)
 
 
+@takes(AuditWords)
 def assert_attention(
     query: Any, key: Any, value: Any, output: Any, **words: Unpack[AuditWords]
 ) -> None:
@@ -57,14 +60,22 @@ def assert_attention(
     stated = split("assert_attention", dict(words), AuditWords)
     if stated.tensors.get("cu_seqlens_q") is not None:
         stated.contract.setdefault("layout", "THD")
+    # A pass needs no diagnosis, and its inputs are not asked what they cannot show.
+    diagnose = stated.options.get("diagnose", True)
+    stated.options["diagnose"] = False
     results = _cases(query, key, value, output, stated)
     failed = [result for result in results if not result]
+    if failed and diagnose:
+        stated.options["diagnose"] = True
+        results = _cases(query, key, value, output, stated)
+        failed = [result for result in results if not result] or failed
     if failed:
         # The one that tells of all of them first.
         first = next((r for r in failed if r.verdict == "fail"), failed[0])
         raise AttentionError(first.message.rstrip("\n"), first)
 
 
+@takes(ReferenceWords)
 def reference(query: Any, key: Any, value: Any, **words: Unpack[ReferenceWords]) -> Reference:
     """The exact output, as float64 values with certified radii, both [B, Hq, T, dv].
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 import os
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, TypedDict, TypeVar, Union
 
 if TYPE_CHECKING:
     from typing import Literal
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 Number = Union[int, float, str, Fraction, Decimal]
 
 
@@ -176,6 +178,28 @@ def split(function: str, words: dict[str, Any], accepted: type) -> Split:
         else:
             result.options[name] = value
     return result
+
+
+def takes(accepted: type) -> Callable[[_Function], _Function]:
+    """Shows the keywords of a TypedDict in a function's signature, for help() and editors."""
+
+    def with_keywords(function: _Function) -> _Function:
+        own = inspect.signature(function)
+        parameters = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        parameters += [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=...,
+                # As it is written there.
+                annotation=getattr(kind, "__forward_arg__", kind),
+            )
+            for name, kind in accepted.__annotations__.items()
+        ]
+        function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return function
+
+    return with_keywords
 
 
 def exact(value: Number, name: str) -> str:

@@ -115,22 +115,26 @@ TEST_CASE("recorded forms: a static cache that contradicts itself is refused by 
     change(t);
     return refusal(t);
   };
-  CHECK(changed([](ProblemTensors& t) { t.past_lengths = lengths({1, 4}); }) ==
-        "contract.static_cache at past_lengths");
+  CHECK(changed([](ProblemTensors& t) {
+          t.past_lengths = lengths({1, 4});
+        }) == "contract.static_cache at past_lengths");
   CHECK(changed([](ProblemTensors& t) {
           t.past_lengths = tensor_of_bits(ElementType::int64, {2}, {1, ~std::uint64_t{0}});
         }) == "contract.static_cache at past_lengths");
   CHECK(changed([](ProblemTensors& t) { t.past_lengths = lengths({1}); }) ==
         "contract.shape_mismatch at past_lengths");
-  CHECK(changed([](ProblemTensors& t) { t.nonpad_kv_seqlen = lengths({2, 3}); }) ==
-        "contract.static_cache at nonpad_kv_seqlen");
+  CHECK(changed([](ProblemTensors& t) {
+          t.nonpad_kv_seqlen = lengths({2, 3});
+        }) == "contract.static_cache at nonpad_kv_seqlen");
   CHECK(changed([](ProblemTensors& t) { t.past_key.reset(); }) ==
         "contract.static_cache at past_lengths");
-  CHECK(changed([](ProblemTensors& t) { t.past_value = counting(f32, {2, 1, 5, 1}); }) ==
-        "contract.shape_mismatch at past_value");
+  CHECK(changed([](ProblemTensors& t) {
+          t.past_value = counting(f32, {2, 1, 5, 1});
+        }) == "contract.shape_mismatch at past_value");
   CHECK(changed([](ProblemTensors& t) {
           t.past_key = counting(ElementType::binary64, {2, 1, 4, 1});
         }) == "contract.element_type at past_key");
-  CHECK(changed([](ProblemTensors& t) { t.grad_key = counting(f32, {2, 1, 1, 1}); }) ==
-        "contract.static_cache at grad_key");
+  CHECK(changed([](ProblemTensors& t) {
+          t.grad_key = counting(f32, {2, 1, 1, 1});
+        }) == "contract.static_cache at grad_key");
 }

@@ -40,9 +40,8 @@ struct RandomEqualScores {
         test::tensor_of(type, query, small_integers(random, element_count(query)));
     // Also of rows whose weights are all there is: grad_output and its delta are zero.
     if (random.one_in(2)) {
-      tensors.grad_lse =
-          test::tensor_of(type, {r.batch, r.q_heads, r.queries},
-                          small_integers(random, r.batch * r.q_heads * r.queries));
+      tensors.grad_lse = test::tensor_of(type, {r.batch, r.q_heads, r.queries},
+                                         small_integers(random, r.batch * r.q_heads * r.queries));
     }
     if (!r.lengths.empty()) {
       tensors.nonpad_kv_seqlen =

@@ -168,9 +168,9 @@ inline std::shared_ptr<TypedTensor> rounded_tensor(const Tensor<Ball>& exact, st
 /// Puts correctly rounded gradients into `tensors`, which hold grad_output.
 inline void record_gradients(ProblemTensors& tensors, const Contract& contract, ElementType type) {
   const AttentionProblem problem = make_problem(tensors, contract);
-  const GradientProblem gradient{
-      problem, StridedTensor(tensors.grad_output, Layout::bhsd, 0, "grad_output"),
-      column_of(tensors.grad_lse)};
+  const GradientProblem gradient{problem,
+                                 StridedTensor(tensors.grad_output, Layout::bhsd, 0, "grad_output"),
+                                 column_of(tensors.grad_lse)};
   const PrecisionScope precision(256);
   const auto exact = ball_gradients(problem, gradient);
   tensors.grad_query = rounded_tensor(exact.query, 0, type);

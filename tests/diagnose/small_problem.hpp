@@ -112,8 +112,7 @@ class SmallProblem {
   Gradients backward(const std::vector<double>& grad, const SmallRules& own,
                      const SmallRules& forward,
                      const std::function<std::int64_t(std::int64_t)>& sum_head, double factor = 1,
-                     double delta_factor = 1,
-                     const std::vector<double>& grad_lse = {}) const {
+                     double delta_factor = 1, const std::vector<double>& grad_lse = {}) const {
     Gradients g{std::vector<double>(query.size(), 0), std::vector<double>(key.size(), 0),
                 std::vector<double>(value.size(), 0)};
     const double scale = 1 / std::sqrt(static_cast<double>(s.size));

@@ -9,8 +9,8 @@
 
 namespace gqa {
 
-/// Gradients of sum(grad_output * output) + sum(grad_lse * lse) in the words of ONNX and PyTorch. A shared head's
-/// grad_key and grad_value are the sums over the query heads that read it.
+/// Gradients of sum(grad_output * output) + sum(grad_lse * lse) in the words of ONNX and PyTorch. A
+/// shared head's grad_key and grad_value are the sums over the query heads that read it.
 template <class N>
 struct AttentionGradients {
   Tensor<typename N::Strength> query;  ///< [B, Hq, T, dk]
@@ -123,9 +123,9 @@ AttentionGradients<N> attention_gradients(const Problem<N>& problem,
   const Dimensions d = dimensions_of(problem);
   const Shape of_lse{d.batch, d.q_heads, d.queries, 1};
   if (grad_lse != nullptr && grad_lse->shape() != of_lse) {
-    throw InputError("contract.shape_mismatch", "grad_lse",
-                     "shape " + to_text(grad_lse->shape()) + " does not fit; expected " +
-                         to_text(of_lse));
+    throw InputError(
+        "contract.shape_mismatch", "grad_lse",
+        "shape " + to_text(grad_lse->shape()) + " does not fit; expected " + to_text(of_lse));
   }
   const auto head_map = resolve_head_map(problem.contract.head_map, d.q_heads, d.kv_heads);
   const Visibility visibility(problem.contract, d, problem.lengths, problem.mask);

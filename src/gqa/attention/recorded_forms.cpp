@@ -150,9 +150,9 @@ class StaticCache {
     const Shape& shape = past(cache, where);
     const Shape expected{from.shape()[0], from.shape()[1], capacity(), from.shape()[3]};
     if (shape != expected) {
-      throw InputError("contract.shape_mismatch", where,
-                       fmt::format("shape {} does not fit; expected {}", to_text(shape),
-                                   to_text(expected)));
+      throw InputError(
+          "contract.shape_mismatch", where,
+          fmt::format("shape {} does not fit; expected {}", to_text(shape), to_text(expected)));
     }
     if (cache->type != rows->type) {
       throw InputError("contract.element_type", where,

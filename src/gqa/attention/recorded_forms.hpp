@@ -6,8 +6,8 @@
 
 namespace gqa {
 
-/// A recording in the plain forms: lse and grad_lse [B, Hq, T] ([Hq, total] of packed documents), no
-/// static cache. `contract` says what is left to be said of `tensors`.
+/// A recording in the plain forms: lse and grad_lse [B, Hq, T] ([Hq, total] of packed documents),
+/// no static cache. `contract` says what is left to be said of `tensors`.
 struct PlainRecording {
   ProblemTensors tensors;
   Contract contract;
@@ -19,7 +19,8 @@ struct PlainRecording {
 ///     valid. The new keys stand in the slots from there on, so that `key` becomes the cache after
 ///     the step, [B, Hkv, C, dk] (and so `value`), nonpad_kv_seqlen past_lengths + S, and
 ///     present_key is compared with the whole of it. Without past_lengths it is such a cache if
-///     present_key has C rows, not C + S, and nonpad_kv_seqlen says how many are valid after the step;
+///     present_key has C rows, not C + S, and nonpad_kv_seqlen says how many are valid after the
+///     step;
 ///   - present_key and present_value with room behind the P + S rows that the step leaves, if
 ///     nonpad_kv_seqlen says that these are all: what the room holds is nobody's business.
 ///

@@ -76,7 +76,8 @@ const std::map<std::string, Reader>& field_readers() {
        }},
       {"lse_base",
        [](const json& v, C& c, const S& w) {
-         c.lse.base = parse_lse_base(v.is_number_integer() ? v.dump() : contract_reader.text(v, w), w);
+         c.lse.base =
+             parse_lse_base(v.is_number_integer() ? v.dump() : contract_reader.text(v, w), w);
        }},
       {"lse_empty",
        [](const json& v, C& c, const S& w) {

@@ -62,9 +62,9 @@ void check_part(const GradientPart& part, MatrixView<const Ball> exact, std::siz
 void check_problem(const ProblemTensors& tensors, const Contract& contract,
                    const GradientFilterOptions& options, Counts& counts) {
   const AttentionProblem problem = make_problem(tensors, contract);
-  const GradientProblem gradient{
-      problem, StridedTensor(tensors.grad_output, Layout::bhsd, 0, "grad_output"),
-      test::column_of(tensors.grad_lse)};
+  const GradientProblem gradient{problem,
+                                 StridedTensor(tensors.grad_output, Layout::bhsd, 0, "grad_output"),
+                                 test::column_of(tensors.grad_lse)};
   const PrecisionScope precision(256);
   const auto exact = test::ball_gradients(problem, gradient);
   const Dimensions& d = problem.dimensions;

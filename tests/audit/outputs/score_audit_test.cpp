@@ -248,7 +248,8 @@ TEST_CASE("lse: in base 2 what the oracle records over ln 2 passes, and in base 
   CHECK(numbers > 50);
 }
 
-TEST_CASE("lse: the binary logarithm of a power of two is decided exactly, of others by enclosures") {
+TEST_CASE(
+    "lse: the binary logarithm of a power of two is decided exactly, of others by enclosures") {
   OneRow p;
   p.contract.lse.base = LseBase::two;
   p.tensors.query = tensor_of({1, 1, 1, 2}, {0, 0});
@@ -281,7 +282,9 @@ TEST_CASE("lse: axes in the other order are told to be that") {
   p.tensors.output = test::counting(ElementType::binary32, {1, 1, 2, 1});
   const AttentionProblem problem = make_problem(p.tensors, p.contract);
   test::check_error(
-      [&] { audit_lse(problem, test::counting(ElementType::binary64, {1, 2, 1}), within(0)); },
+      [&] {
+        audit_lse(problem, test::counting(ElementType::binary64, {1, 2, 1}), within(0));
+      },
       "contract.shape_mismatch", "lse", "it fits with --lse-layout BTH");
 }
 

@@ -124,8 +124,7 @@ TEST_CASE("backward: a gradient of the log-sum-exp that is dropped or negated is
     test::Random random(20);
     std::vector<double> grad_lse(4 * 12);
     for (double& x : grad_lse) x = static_cast<double>(static_cast<float>(random.normal()));
-    pass.problem.tensors.grad_lse =
-        test::tensor_of(ElementType::binary32, {1, 4, 12}, grad_lse);
+    pass.problem.tensors.grad_lse = test::tensor_of(ElementType::binary32, {1, 4, 12}, grad_lse);
     for (const double x : grad_lse) pass.used_grad_lse.push_back(used * x);
     const std::string said = pass.said();
     const char* name = used == 0 ? "gradient.lse_missing" : "gradient.lse_negated";

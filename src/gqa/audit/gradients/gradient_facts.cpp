@@ -176,9 +176,8 @@ GradientFacts gradient_facts(const GradientProblem& gradient, std::int64_t batch
           });
   for (std::int64_t r = 0; r < rows; ++r) {
     const auto at = static_cast<std::size_t>(r);
-    const double found =
-        gradient.grad_lse_of(batch, facts.heads[static_cast<std::size_t>(r / d.queries)],
-                             r % d.queries);
+    const double found = gradient.grad_lse_of(
+        batch, facts.heads[static_cast<std::size_t>(r / d.queries)], r % d.queries);
     if (!std::isfinite(found)) {
       facts.grad_finite[at] = 0;
       continue;

@@ -79,8 +79,8 @@ class HistoryRun {
     if (facts.rows() == 0) return {};
     const double query = *std::ranges::max_element(facts.query_norm);
     const double grad = *std::ranges::max_element(facts.grad_norm);
-    return {unit(2 * grad * facts.value_norm + facts.largest_grad_lse), unit(query * constants_.scale), unit(facts.key_norm),
-            unit(grad)};
+    return {unit(2 * grad * facts.value_norm + facts.largest_grad_lse),
+            unit(query * constants_.scale), unit(facts.key_norm), unit(grad)};
   }
 
   GradientFacts plain_facts(std::int64_t batch, std::int64_t kv_head) const {
@@ -113,8 +113,8 @@ class HistoryRun {
     if (row.silent) return;
     gradient_.grad_output.read_rows(tile.batch, found.head, found.row, found.row + 1, grad.data(),
                                     grad.size());
-    const GradientDelta delta =
-        gradient_delta(tile, r, grad.data(), gradient_.grad_lse_of(tile.batch, found.head, found.row));
+    const GradientDelta delta = gradient_delta(
+        tile, r, grad.data(), gradient_.grad_lse_of(tile.batch, found.head, found.row));
     row.lse = found.lse;
     row.maximum = found.maximum;
     row.delta = delta.of_output;

@@ -128,9 +128,8 @@ void GradientLikelyRow<T>::finish(const GradientRoundings& r) {
   const T delta2 = square(given.delta);
   const T ua2(square(m.accumulation));
   rho2 += sum2;
-  const T subtracted = given.has_grad_lse
-                           ? T(T(square(m.score)) * (delta2 + square(given.grad_lse)))
-                           : T(0);
+  const T subtracted =
+      given.has_grad_lse ? T(T(square(m.score)) * (delta2 + square(given.grad_lse))) : T(0);
   if (r.stored) {
     const T spread = sqrt(max(T(0), T(score_square_ - square(score_mean_))));
     const T spacing = T(2 * m.stored_score) * score_largest_;

@@ -120,8 +120,7 @@ GradientFactors<T> key_factors(const GradientTerm<T>& term) {
   f.magnitudes[1] = term.worst.key_term(e.p, e.magnitude, term.pair.product, term.norms);
   if (!r.stored) return f;
   const T d2 = square(e.d);
-  const T own =
-      e.stored_score * (d2 * square(e.sensitivity) - T(2) * e.p * e.d * (e.d + e.own));
+  const T own = e.stored_score * (d2 * square(e.sensitivity) - T(2) * e.p * e.d * (e.d + e.own));
   const T others = slope2 * (d2 * row.stored0 + T(2) * e.d * row.stored1 + row.stored2);
   const T products = slope2 * (e.stored_product * (T(1) - T(2) * e.p) + row.stored_products);
   f.squares[0] += copies * e.p2 * max(T(0), T(own + others)) + e.p2 * max(T(0), products);

@@ -38,7 +38,7 @@ struct GradientRule {
 /// an empty row has no gradient, a sink takes part through the weights alone.
 struct GradientProblem {
   const AttentionProblem& problem;
-  StridedTensor grad_output;              ///< [B, Hq, T, dv]
+  StridedTensor grad_output;                   ///< [B, Hq, T, dv]
   std::optional<StridedTensor> grad_lse = {};  ///< [B, Hq, T, 1]; nullopt: zero
   /// Unit roundoff and underflow of the coarsest format among output, grad_output and the
   /// recorded gradients: in which an implementation may keep what it hands on.

@@ -39,14 +39,14 @@
 //     from sum w (g.v): (e^(L_o + 2 l(u_q) + m l(u_a)) - 1) B + e^(L_o + m l(u_a)) c_s N.
 //   The larger of the two is D_e.
 //   A loss that reads lse: with l = grad_lse the difference is a = g.v - delta + l. l is subtracted
-//   from delta once for the row, (e^(2 l(u_s) + 2 l(u_q)) - 1) (B + D_e + |l|) more in D_e, or w l is
-//   added with the same w, each product rounded for itself: |a| below is |g.v - delta| + |l|.
-//   So the difference a = g.v - delta is off by e_j = c_s |g| |v_j| + c_q |g.v_j| + D_e + tiny_a.
-//   ds: |ds^ - ds| <= (1 + c) e_j w + c w |a| + tiny_ds, c = e^(L_w + 2 l(u_p) + 2 l(u_q) +
-//   6 l(u_a) + 6 l(u_s)) (1 + slope) - 1, slope = 2 D / cap + 10 l(u_e) the absolute error of
-//   softcap's derivative 1 - tanh^2, which is at most 1 and 2-Lipschitz in tanh.
-//   Sums: 2 m + 8 more roundings for m terms, and stores: 2 l(u_o), or one for each head of the
-//   group and one more; tiny_a and tiny_ds are at most doubled.
+//   from delta once for the row, (e^(2 l(u_s) + 2 l(u_q)) - 1) (B + D_e + |l|) more in D_e, or w l
+//   is added with the same w, each product rounded for itself: |a| below is |g.v - delta| + |l|. So
+//   the difference a = g.v - delta is off by e_j = c_s |g| |v_j| + c_q |g.v_j| + D_e + tiny_a. ds:
+//   |ds^ - ds| <= (1 + c) e_j w + c w |a| + tiny_ds, c = e^(L_w + 2 l(u_p) + 2 l(u_q) + 6 l(u_a) +
+//   6 l(u_s)) (1 + slope) - 1, slope = 2 D / cap + 10 l(u_e) the absolute error of softcap's
+//   derivative 1 - tanh^2, which is at most 1 and 2-Lipschitz in tanh. Sums: 2 m + 8 more roundings
+//   for m terms, and stores: 2 l(u_o), or one for each head of the group and one more; tiny_a and
+//   tiny_ds are at most doubled.
 // Errors of terms are summed by their magnitudes:
 //   grad_query: scale (sum_j |k_jc| (...) + tiny)
 //   grad_key:   scale (sum_i |q_ic| (...) + tiny)
@@ -115,8 +115,8 @@ struct GradientRowWorst {
         tiny;
     if (has_grad_lse) difference += subtraction * (products + difference + abs(grad_lse));
   }
-  /// What a weight w with a = g.v - delta (|a|, with grad_lse |g.v - delta| + |grad_lse|) adds, `norms` = |g| |v_j|; grad_query's without what is
-  /// common to the row: query_common times w.
+  /// What a weight w with a = g.v - delta (|a|, with grad_lse |g.v - delta| + |grad_lse|) adds,
+  /// `norms` = |g| |v_j|; grad_query's without what is common to the row: query_common times w.
   T query_term(const T& w, const T& a, const T& product, double norms) const {
     return term(query_product, w, a, product, norms, T(0));
   }

@@ -77,9 +77,10 @@ AuditResult audit_lse(const AttentionProblem& problem,
   const Dimensions& d = problem.dimensions;
   const Shape expected{d.batch, d.q_heads, d.queries};
   if (recorded->shape != expected && recorded->shape == Shape{d.batch, d.queries, d.q_heads}) {
-    throw InputError("contract.shape_mismatch", "lse",
-                     fmt::format("shape {} does not fit; expected {}; it fits with --lse-layout BTH",
-                                 to_text(recorded->shape), to_text(expected)));
+    throw InputError(
+        "contract.shape_mismatch", "lse",
+        fmt::format("shape {} does not fit; expected {}; it fits with --lse-layout BTH",
+                    to_text(recorded->shape), to_text(expected)));
   }
   require_output_shape(recorded->shape, expected, "lse");
   auto rows = std::make_shared<TypedTensor>(*recorded);

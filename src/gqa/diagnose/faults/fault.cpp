@@ -204,14 +204,12 @@ const FaultKind gradient_delta_missing{"gradient.delta_missing",
                                        "delta, the row sums of grad_output times output, is not "
                                        "subtracted",
                                        "dS = P dP instead of P (dP - delta)", apply_nothing};
-const FaultKind gradient_lse_missing{"gradient.lse_missing",
-                                     "grad_lse, the gradient of the log-sum-exp, is dropped",
-                                     "dS = P (dP - delta) instead of P (dP - delta + dlse)",
-                                     apply_nothing};
-const FaultKind gradient_lse_negated{"gradient.lse_negated",
-                                     "grad_lse, the gradient of the log-sum-exp, has the other sign",
-                                     "dS = P (dP - delta - dlse) instead of P (dP - delta + dlse)",
-                                     apply_nothing};
+const FaultKind gradient_lse_missing{
+    "gradient.lse_missing", "grad_lse, the gradient of the log-sum-exp, is dropped",
+    "dS = P (dP - delta) instead of P (dP - delta + dlse)", apply_nothing};
+const FaultKind gradient_lse_negated{
+    "gradient.lse_negated", "grad_lse, the gradient of the log-sum-exp, has the other sign",
+    "dS = P (dP - delta - dlse) instead of P (dP - delta + dlse)", apply_nothing};
 const FaultKind gradient_delta_other{
     "gradient.delta",
     "right but for delta, the row sums of grad_output times output: look at delta, or at a "

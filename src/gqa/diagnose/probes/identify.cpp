@@ -207,7 +207,8 @@ std::vector<IdentifiedRule> identify(const ProbeReport& report) {
   add_head_maps(report, rules);
   add_visible_keys(report, rules);
   add_scales(report, rules);
-  for (const ProbedScoreRule& rule : contract_score_rules) rules.push_back(from_family(report, rule));
+  for (const ProbedScoreRule& rule : contract_score_rules)
+    rules.push_back(from_family(report, rule));
   const ProbeResult* empty = find(report, "causal_more_queries");
   rules.push_back(measured("rows without a key", "zero",
                            empty == nullptr ? std::nullopt : read_empty_row(*empty)));
