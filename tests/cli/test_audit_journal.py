@@ -32,7 +32,7 @@ class Journal(CommandLine):
 
     def test_killed_audits_go_on_and_tell_the_same(self):
         path = long_problem.write(self.folder / "case.safetensors")
-        flags = ["--no-filter", path]
+        flags = ["--no-filter", "--no-diagnosis", path]
         expected = self.audit(*flags, status=WRONG)
         kept = []
         for count in (1, 10):

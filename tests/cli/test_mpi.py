@@ -87,7 +87,7 @@ class Ranks(CommandLine):
             (good, HOLDS),
             ([*good, problem], WRONG),
             ([*good, self.folder / "missing.npz"], BAD_INPUT),
-            (["--no-filter", problem], WRONG),
+            (["--no-filter", "--no-diagnosis", problem], WRONG),
             (["--sample", 50, "--seed", 3, problem, *good], WRONG),
             (["--model", "f16", *good], HOLDS),
         ):
@@ -169,11 +169,11 @@ class Ranks(CommandLine):
 
     def test_a_rank_that_dies_ends_all_and_the_journal_goes_on(self):
         path = long_problem.write(self.folder / "case.safetensors")
-        expected = self.reports([], ["--no-filter", path], WRONG)
+        expected = self.reports([], ["--no-filter", "--no-diagnosis", path], WRONG)
         journal = self.folder / "audit.journal"
         kept = []
         for rank in (1, 0):
-            words = ["-n", 2, program(), "audit", "--no-filter", "--journal", journal, path]
+            words = ["-n", 2, program(), "audit", "--no-filter", "--no-diagnosis", "--journal", journal, path]
             with subprocess.Popen(
                 [MPIRUN, "--oversubscribe", *map(str, words)],
                 stdout=subprocess.PIPE,
@@ -192,7 +192,7 @@ class Ranks(CommandLine):
             self.assertEqual(blocks[: len(kept)], kept)
             self.assertGreater(len(blocks), len(kept))
             kept = blocks
-        words = ["--no-filter", "--journal", journal, path]
+        words = ["--no-filter", "--no-diagnosis", "--journal", journal, path]
         self.assertEqual(self.reports(["-n", 2], words, WRONG), expected)
         blocks = journal_file.blocks(journal)
         self.assertEqual(blocks[: len(kept)], kept)
