@@ -33,11 +33,11 @@ ExitStatus run(int argc, char** argv, Cluster& cluster) {
   program.set_version_flag("--version", version);
   program.require_subcommand(1);
   program.footer(footer);
-  const std::array commands{add_enumerate(program), add_verify(program), add_audit(program),
-                            add_identify(program),  add_probe(program),  add_ledger(program),
-                            add_check(program),     add_attain(program), add_pool(program),
-                            add_rank(program),      add_claims(program), add_faults(program),
-                            add_generate(program)};
+  const std::array commands{add_enumerate(program), add_verify(program),  add_audit(program),
+                            add_identify(program),  add_probe(program),   add_ledger(program),
+                            add_check(program),     add_compare(program), add_attain(program),
+                            add_pool(program),      add_rank(program),    add_claims(program),
+                            add_faults(program),    add_generate(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -18,14 +18,9 @@ constexpr std::int64_t most_unrefuted_asked = 2;
 }  // namespace
 
 std::shared_ptr<const RowAuditor> RowAuditors::of(std::int64_t batch, std::int64_t kv_head) {
-  const std::lock_guard lock(mutex_);
-  if (!latest_ || batch != batch_ || kv_head != kv_head_) {
-    latest_.reset();  // before the next one is made: one is large enough
-    latest_ = std::make_shared<RowAuditor>(problem_, options_, batch, kv_head);
-    batch_ = batch;
-    kv_head_ = kv_head;
-  }
-  return latest_;
+  return latest_.of(batch, kv_head, [&] {
+    return std::make_shared<const RowAuditor>(problem_, options_, batch, kv_head);
+  });
 }
 
 TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& options)

@@ -122,11 +122,11 @@ std::optional<std::int64_t> ScoreAuditor::equal_scores(
 // From a natural logarithm to the declared base. Both bounds are of a natural one that is stored in
 // the recorded format, so that their terms of storing grow with the number as the number does; the
 // change of base, or base 2 throughout, rounds the exponents' constant and the product once each.
-Enclosed ScoreAuditor::in_declared_base(Enclosed natural) const {
-  if (problem_.contract.lse.base == LseBase::e) return natural;
+Enclosed in_declared_base(const LseForm& form, const PrecisionModel* model, Enclosed natural) {
+  if (form.base == LseBase::e) return natural;
   const Ball factor = Ball(1) / log(Ball(2));
-  if (natural.bounds) {
-    const Ball rounding = Ball(4 * model()->exponential) * abs(natural.reference);
+  if (natural.bounds && model != nullptr) {
+    const Ball rounding = Ball(4 * model->exponential) * abs(natural.reference);
     natural.bounds->likely = factor * (natural.bounds->likely + rounding);
     natural.bounds->worst = factor * (natural.bounds->worst + rounding);
   }
@@ -155,7 +155,7 @@ void ScoreAuditor::audit_empty_lse(std::int64_t head, std::int64_t row, AuditTal
     const auto enclose = [&] {
       Enclosed natural{Ball(sink), std::nullopt};
       if (model() != nullptr) natural.bounds = bounds;
-      return in_declared_base(natural);
+      return in_declared_base(form, model(), natural);
     };
     settle(found, enclose(), {enclose, [] { return std::optional<Rational>(); }}, options_);
   }
@@ -174,8 +174,13 @@ Enclosed ScoreAuditor::enclose_lse(std::int64_t head, std::int64_t row,
   for (const std::size_t key : visible) denominator += exp(at.result.scores[key] - largest);
   if (sink) denominator += exp(*sink - largest);
   Enclosed result{largest + log(denominator), std::nullopt};
-  if (at.bound) result.bounds = at.bound->lse(result.reference);
-  return in_declared_base(std::move(result));
+  if (at.bound) {
+    RoundingBounds bounds = at.bound->lse(result.reference);
+    // Nothing moves it further than the worst case.
+    if (bounds.worst.is_finite()) bounds.likely = min(bounds.likely, bounds.worst);
+    result.bounds = bounds;
+  }
+  return in_declared_base(problem_.contract.lse, model(), std::move(result));
 }
 
 // sum of n exponentials = exp(c) with a rational c: by the same theorem only for n = 1, where

@@ -1,7 +1,7 @@
 """Mutated inputs through whole commands: whatever the file, an answer of ours.
 
 $GQAVERIFY_MUTATIONS and $GQAVERIFY_MUTATION_SEED choose another number of mutants (per kind of input)
-and another choice of them: python3 tests/cli/cli_test.py PROGRAM PROJECT 'test_mutations.py'
+and another choice of them: python3 tests/cli/cli_test.py PROGRAM PROJECT 'test_altered_inputs.py'
 """
 
 import json
