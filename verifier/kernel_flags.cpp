@@ -32,6 +32,9 @@ void KernelFlags::add_to(CLI::App& command, bool required) {
       ->check(number_of_seconds())
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();
+  command.add_flag(
+      "--sandbox", sandbox_,
+      "Run the kernel without files but libraries, without network and other processes");
   command.add_option("--memory", memory_, "MiB that the kernel may use, tensors not counted")
       ->check(decimal_integer())
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 30))
@@ -42,6 +45,7 @@ KernelHost KernelFlags::start() const {
   KernelLimits limits;
   limits.seconds = seconds_;
   limits.memory_bytes = memory_ << 20;
+  limits.sandbox = sandbox_;
   KernelHost host(library_, limits);
   if (!options_.empty()) host.configure(options_);
   return host;

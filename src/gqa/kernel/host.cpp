@@ -93,6 +93,9 @@ std::string ending_of(const Exchange& exchange) {
       throw InputError("kernel.abi_version", library.string(),
                        fmt::format("was built for version {} of the kernel ABI; this is version {}",
                                    text, GQA_KERNEL_ABI_VERSION));
+    case LoadFailure::sandbox:
+      throw InputError("kernel.no_sandbox", library.string(),
+                       fmt::format("cannot be run in a sandbox here: {}", text));
     case LoadFailure::not_loadable:
       break;
   }
