@@ -17,7 +17,9 @@
 #include "gqa/version.hpp"
 #include "kernel_flags.hpp"
 #include "output.hpp"
+#include "page_origin_of.hpp"
 #include "progress.hpp"
+#include "taken_words.hpp"
 
 namespace gqa::program {
 namespace {
@@ -61,8 +63,9 @@ ExitStatus identify_kernel(const IdentifyFlags& options) {
     json["types"].push_back(identify_json(reports.back(), rules));
     shown.push_back({reports.back(), rules});
   }
-  write_results(text, json, options.files,
-                [&] { return probe_html(host.capabilities().name, shown); });
+  write_results(text, json, options.files, [&] {
+    return probe_html(host.capabilities().name, shown, page_origin({options.kernel.library()}));
+  });
   return status_of(reports);
 }
 
@@ -154,7 +157,7 @@ Command add_identify(CLI::App& program) {
   options->tolerance.add_to(*app);
   app->add_option("--seconds", options->seconds, "No step of a search begins later than that")
       ->type_name("N")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number_between(0, 1e6))
       ->capture_default_str();
   app->callback([app, paths] {
     const bool live = app->count("--kernel") > 0;

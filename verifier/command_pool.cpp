@@ -6,6 +6,7 @@
 
 #include "cluster.hpp"
 #include "command.hpp"
+#include "decimal_integer.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/report/pool_report.hpp"
@@ -62,12 +63,14 @@ Command add_pool(CLI::App& program) {
       "Exit status: 0 nothing is lost, 1 something is.\n"
       "Example: gqaverify pool heads.json --kv-heads 2");
   CLI::Option* file = app->add_option("FILE", options->file, "The heads");
-  app->add_option("--kv-heads", options->kv_heads, "KV heads to pool to (default 1)");
+  app->add_option("--kv-heads", options->kv_heads, "KV heads to pool to (default 1)")
+      ->check(decimal_integer(true));
   app->add_flag("--causal", options->causal, "At every position, not only over all of them");
   CLI::Option* smallest =
       app->add_option("--smallest", options->smallest,
                       "Instead: the smallest integer counterexamples for up to N query heads")
           ->type_name("N")
+          ->check(decimal_integer(true))
           ->excludes(file);
   app->callback([file, smallest] {
     if (file->count() + smallest->count() == 0) throw CLI::RequiredError("FILE or --smallest");

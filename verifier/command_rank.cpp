@@ -95,7 +95,10 @@ ExitStatus measure(const RankOptions& options) {
 void add_group(CLI::App& app, CLI::Option* recording, RankOptions& options) {
   RankConfiguration& c = options.configuration;
   const auto add = [&app, recording](const char* name, auto& value, const char* help) {
-    return app.add_option(name, value, help)->type_name("N")->excludes(recording);
+    return app.add_option(name, value, help)
+        ->type_name("N")
+        ->check(decimal_integer(true))
+        ->excludes(recording);
   };
   auto* group = add("--group-size", c.group_size, "Query heads on one KV head");
   auto* positions = add("--positions", c.positions, "Positions, of queries and keys alike");
@@ -138,7 +141,9 @@ Command add_rank(CLI::App& program) {
   add_group(*app, recording, *options);
   RankConfiguration& c = options->configuration;
   app->add_flag("--causal", c.causal, "Keys up to the query's own position are visible");
-  app->add_option("--window", c.window, "Keys j with |i - j| < W are visible")->type_name("W");
+  app->add_option("--window", c.window, "Keys j with |i - j| < W are visible")
+      ->type_name("W")
+      ->check(decimal_integer(true));
   app->add_option("--contract", options->contract.stated,
                   "Of recordings: a JSON file with contract fields, or the JSON object itself")
       ->type_name("FILE")

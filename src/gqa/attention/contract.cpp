@@ -8,6 +8,7 @@
 #include <span>
 
 #include "gqa/error.hpp"
+#include "gqa/near_words.hpp"
 
 namespace gqa {
 namespace {
@@ -22,6 +23,15 @@ constexpr std::array layouts{
     Named<Layout>{"BHSD", Layout::bhsd}, Named<Layout>{"BSHD", Layout::bshd},
     Named<Layout>{"SBHD", Layout::sbhd}, Named<Layout>{"BSH", Layout::bsh},
     Named<Layout>{"THD", Layout::thd},   Named<Layout>{"HSD", Layout::hsd}};
+// As other systems write them: T for the positions of queries, N for heads (or for positions, where
+// H stands beside it).
+constexpr std::array other_layouts{
+    Named<Layout>{"BHTD", Layout::bhsd}, Named<Layout>{"BTHD", Layout::bshd},
+    Named<Layout>{"TBHD", Layout::sbhd}, Named<Layout>{"BNSD", Layout::bhsd},
+    Named<Layout>{"BSND", Layout::bshd}, Named<Layout>{"SBND", Layout::sbhd},
+    Named<Layout>{"BNTD", Layout::bhsd}, Named<Layout>{"BTND", Layout::bshd},
+    Named<Layout>{"HTD", Layout::hsd},   Named<Layout>{"HND", Layout::hsd},
+    Named<Layout>{"TND", Layout::thd},   Named<Layout>{"NHD", Layout::thd}};
 constexpr std::array operand_names{
     Named<Operand>{"query", Operand::query}, Named<Operand>{"key", Operand::key},
     Named<Operand>{"value", Operand::value}, Named<Operand>{"output", Operand::output}};
@@ -32,9 +42,13 @@ constexpr std::array alignments{
     Named<CausalAlignment>{"top_left", CausalAlignment::top_left},
     Named<CausalAlignment>{"bottom_right", CausalAlignment::bottom_right},
     Named<CausalAlignment>{"onnx", CausalAlignment::onnx}};
+constexpr std::array other_alignments{
+    Named<CausalAlignment>{"upper_left", CausalAlignment::top_left},
+    Named<CausalAlignment>{"lower_right", CausalAlignment::bottom_right}};
 constexpr std::array empty_rows{
     Named<EmptyRow>{"zero", EmptyRow::zero}, Named<EmptyRow>{"nan", EmptyRow::nan},
     Named<EmptyRow>{"any", EmptyRow::any}, Named<EmptyRow>{"mean", EmptyRow::mean}};
+constexpr std::array other_empty_rows{Named<EmptyRow>{"zeros", EmptyRow::zero}};
 
 // The first word of each value is its name.
 constexpr std::array lse_bases{Named<LseBase>{"e", LseBase::e}, Named<LseBase>{"2", LseBase::two}};
@@ -53,16 +67,18 @@ std::string_view name_in(std::span<const Named<Enum>> table, Enum value) {
   return "?";
 }
 
+// A word in any spelling (letter case, "-" for "_"), or one of those that others write for it.
 template <class Enum>
-Enum parse_in(std::span<const Named<Enum>> table, std::string_view text, const std::string& where) {
+Enum parse_in(std::span<const Named<Enum>> table, std::string_view text, const std::string& where,
+              std::span<const Named<Enum>> also = {}) {
   std::vector<std::string_view> names;
-  for (const auto& entry : table) {
-    if (entry.name == text) return entry.value;
-    names.push_back(entry.name);
+  for (const auto& entry : table) names.push_back(entry.name);
+  for (const auto& words : {table, also}) {
+    for (const auto& entry : words) {
+      if (plain_spelling(entry.name) == plain_spelling(text)) return entry.value;
+    }
   }
-  throw InputError(
-      "contract.unknown_value", where,
-      fmt::format("\"{}\" is not known; write one of {}", text, fmt::join(names, ", ")));
+  throw InputError("contract.unknown_value", where, unknown_word(text, names));
 }
 
 // The integers of a comma-separated list, or nullopt.
@@ -108,7 +124,7 @@ std::string_view name(LseLayout value) {
 }
 
 Layout parse_layout(std::string_view text, const std::string& where) {
-  return parse_in<Layout>(layouts, text, where);
+  return parse_in<Layout>(layouts, text, where, other_layouts);
 }
 bool Contract::has_one_layout() const {
   return std::ranges::all_of(
@@ -145,10 +161,10 @@ std::string layouts_text(const Contract& contract) {
 }
 
 CausalAlignment parse_causal_alignment(std::string_view text, const std::string& where) {
-  return parse_in<CausalAlignment>(alignments, text, where);
+  return parse_in<CausalAlignment>(alignments, text, where, other_alignments);
 }
 EmptyRow parse_empty_row(std::string_view text, const std::string& where) {
-  return parse_in<EmptyRow>(empty_rows, text, where);
+  return parse_in<EmptyRow>(empty_rows, text, where, other_empty_rows);
 }
 LseBase parse_lse_base(std::string_view text, const std::string& where) {
   return parse_in<LseBase>(lse_bases, text, where);
@@ -161,17 +177,27 @@ LseLayout parse_lse_layout(std::string_view text, const std::string& where) {
 }
 
 HeadMap parse_head_map(std::string_view text, const std::string& where) {
-  if (text == "contiguous") return {HeadMapKind::contiguous, {}};
-  if (text == "interleaved") return {HeadMapKind::interleaved, {}};
   if (auto list = parse_integers(text)) return {HeadMapKind::explicit_list, std::move(*list)};
+  constexpr std::array<std::string_view, 2> names{"contiguous", "interleaved"};
+  const std::string word = plain_spelling(text);
+  if (word == names[0]) return {HeadMapKind::contiguous, {}};
+  if (word == names[1]) return {HeadMapKind::interleaved, {}};
+  const std::string near = did_you_mean(near_words(text, names));
   throw InputError("contract.unknown_value", where,
-                   fmt::format("\"{}\" is not a head map; write contiguous, interleaved or a "
-                               "list of KV heads such as 0,0,1,1",
-                               text));
+                   fmt::format("\"{}\" is not a head map; {}{}rite contiguous (query heads 0,0,1,1 "
+                               "of four on two), interleaved (0,1,0,1) or such a list itself",
+                               text, near, near.empty() ? "w" : " W"));
 }
 
 std::optional<Rational> parse_scale(std::string_view text, const std::string& where) {
   if (text == "default") return std::nullopt;
+  if (text.find("sqrt") != text.npos) {
+    throw InputError(
+        "contract.scale", where,
+        fmt::format("\"{}\": write default for 1/sqrt(dk); any other scale is an exact "
+                    "number such as 0.125, 1/8 or 0x1p-3",
+                    text));
+  }
   Rational scale = parse_rational(text, where);
   if (scale <= 0) {
     throw InputError("contract.scale_not_positive", where,
@@ -183,10 +209,15 @@ std::optional<Rational> parse_scale(std::string_view text, const std::string& wh
 Window parse_window(std::string_view text, const std::string& where) {
   const auto sides = parse_integers(text);
   if (!sides || sides->size() != 2 || (*sides)[0] < -1 || (*sides)[1] < -1) {
-    throw InputError("contract.window", where,
-                     fmt::format("\"{}\" is not a window; write LEFT,RIGHT, each a number of "
-                                 "keys or -1 for unbounded",
-                                 text));
+    const bool is_one = sides && sides->size() == 1 && (*sides)[0] > 0;
+    throw InputError(
+        "contract.window", where,
+        fmt::format("\"{}\" is not a window; write LEFT,RIGHT, each a number of keys or -1 for "
+                    "unbounded{}",
+                    text,
+                    is_one ? fmt::format(": {},0 for the query's own position and {} before it",
+                                         (*sides)[0] - 1, (*sides)[0] - 1)
+                           : ""));
   }
   return {(*sides)[0], (*sides)[1]};
 }

@@ -8,6 +8,7 @@
 #include "gqa/attention/dialect.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/json_reader.hpp"
+#include "gqa/near_words.hpp"
 
 namespace gqa {
 namespace {
@@ -120,6 +121,14 @@ bool read_window_word(const std::string& field, const json& value, Contract& con
   return false;
 }
 
+// "; did you mean causal?", or nothing.
+std::string meant_field(const std::string& field) {
+  std::vector<std::string_view> known;
+  for (const auto& [name, reader] : field_readers()) known.push_back(name);
+  const std::vector<std::string> near = near_words(field, known);
+  return near.empty() ? "" : "; " + did_you_mean(near);
+}
+
 }  // namespace
 
 void read_contract(const json& object, Contract& contract, const std::string& where) {
@@ -131,7 +140,7 @@ void read_contract(const json& object, Contract& contract, const std::string& wh
     const auto reader = field_readers().find(field);
     if (reader == field_readers().end()) {
       throw InputError("contract.unknown_field", where + ": " + field,
-                       "is not a field of the contract");
+                       "is not a field of the contract" + meant_field(field));
     }
     reader->second(value, contract, where + ": " + field);
   }

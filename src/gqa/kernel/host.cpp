@@ -99,7 +99,10 @@ std::string ending_of(const Exchange& exchange) {
     case LoadFailure::not_loadable:
       break;
   }
-  throw InputError("kernel.not_loadable", library.string(), text);
+  // The loader begins with the path, too.
+  const std::string again = library.string() + ": ";
+  throw InputError("kernel.not_loadable", library.string(),
+                   text.starts_with(again) ? text.substr(again.size()) : text);
 }
 
 KernelCapabilities capabilities_of(const Reply& reply) {

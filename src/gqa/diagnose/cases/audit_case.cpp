@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
+#include "gqa/attention/not_finite.hpp"
 #include "gqa/attention/packed.hpp"
 #include "gqa/attention/recorded_forms.hpp"
 #include "gqa/audit/model_choice.hpp"
@@ -29,6 +31,7 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
   entry.dimensions = problem.dimensions;
   entry.operands = operands_present(problem, tensors);
   if (problem.output) entry.element_type = name(problem.output->type());
+  entry.input_type = name(tensors.query->type);
   // Without an output, of the gradient that comes first.
   for (const auto& gradient : {tensors.grad_query, tensors.grad_key, tensors.grad_value}) {
     if (entry.element_type.empty() && gradient) entry.element_type = name(gradient->type);
@@ -45,6 +48,12 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
   }
   entry.result = entry.outputs.front().result;
   entry.verdict = worst_verdict(entry.outputs);
+  const auto reads_none = [](const OutputAudit& output) {
+    return output.result.tally.not_finite_references > 0;
+  };
+  if (std::ranges::any_of(entry.outputs, reads_none)) {
+    entry.not_finite = not_finite_inputs(tensors);
+  }
   if (asked.witness) {
     entry.witness = collect_witnesses(problem, tensors, entry.outputs, options.sample);
   }
@@ -139,10 +148,18 @@ std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors
   const auto [tensors, contract] = plain_recording(recorded, declared);
   std::vector<AuditCase> cases;
   const std::vector<PackedDocument> documents = cut_documents(tensors, contract);
+  using Clock = std::chrono::steady_clock;
+  auto start = Clock::now();
+  // Since the last time that it was asked.
+  const auto seconds = [&start] {
+    const auto before = std::exchange(start, Clock::now());
+    return std::chrono::duration<double>(start - before).count();
+  };
   for (const PackedDocument& document : documents) {
     const std::string place =
         tensors.cu_seqlens_q ? fmt::format("{}: document {}", path, document.index) : path;
     cases.push_back(audit_case(place, document.tensors, contract, options));
+    cases.back().seconds = seconds();
     if (cases.back().witness && tensors.cu_seqlens_q) {
       cases.back().witness->document = document.index;
     }
@@ -153,6 +170,7 @@ std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors
     for (std::size_t i = 0; i < cases.size(); ++i) {
       identify_lse(documents[i].tensors, options, cases[i]);
     }
+    if (!cases.empty()) cases.front().seconds += seconds();
   }
   for (std::size_t i = 0; options.draw && i < cases.size(); ++i) {
     draw_case(documents[i].tensors, contract, cases[i]);

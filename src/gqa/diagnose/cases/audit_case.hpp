@@ -29,12 +29,15 @@ struct SampledRows {
 struct AuditCase {
   std::string path;
   Verdict verdict = Verdict::error;
+  double seconds = 0;      ///< that the audit and its diagnosis took; 0: not measured
   std::string error;       ///< without `result`: what was wrong
   std::string error_code;  ///< its code
   Contract contract;
   Dimensions dimensions;
   OperandsPresent operands;
-  std::string element_type;  ///< of the output
+  std::string element_type;             ///< of the output
+  std::string input_type;               ///< of the query
+  std::vector<std::string> not_finite;  ///< inputs that are no numbers (not_finite_inputs), if read
   Tolerance tolerance;
   std::optional<SampledRows> sample;       ///< nullopt: every row
   std::optional<AuditResult> result;       ///< of the first output

@@ -147,6 +147,26 @@ Markup CaseOverview::faults() const {
   return table.is_empty() ? Markup() : table.markup();
 }
 
+// Shows the rows of one verdict, by the page's style alone.
+Markup CaseOverview::filter() const {
+  constexpr std::size_t fewest = 8;  // of fewer, all are seen at once
+  std::map<std::string_view, std::int64_t> counts;
+  for (const AuditCase& entry : cases_) ++counts[name(entry.verdict)];
+  if (cases_.size() < fewest || counts.size() < 2) return {};
+  const auto choice = [](std::string_view word, std::int64_t count, bool is_first) {
+    const std::string id = fmt::format("show-{}", word);
+    Attributes attributes{{"type", "radio"}, {"name", "show"}, {"id", id}};
+    if (is_first) attributes.push_back({"checked", "checked"});
+    return element("span", element("input", attributes) +
+                               element("label", Attributes{{"for", id}},
+                                       text(fmt::format(" {} ({})", word, grouped(count)))));
+  };
+  Markup choices =
+      element("legend", "Show") + choice("all", static_cast<std::int64_t>(cases_.size()), true);
+  for (const auto& [word, count] : counts) choices += choice(word, count, false);
+  return element("fieldset", "filter", choices);
+}
+
 Markup CaseOverview::table() const {
   const bool diagnosed =
       std::ranges::any_of(cases_, [](const AuditCase& e) { return e.verdict != Verdict::pass; });
@@ -166,14 +186,14 @@ Markup CaseOverview::table() const {
     cells.push_back(text(known ? grouped(entry.result->tally.elements) : "\u2013"));
     cells.push_back(text(known ? figure(entry.result->tally.max_ulp_error.upper) : "\u2013"));
     cells.push_back(text(known ? tolerance_text(entry) : "\u2013"));
-    table.add_row(cells);
+    table.add_row(cells, fmt::format("v-{}", name(entry.verdict)));
   }
   Markup where;
   if (prefix_ > 0) {
     const std::string& first = cases_.front().path;
     where = element("p", "quiet", text("All in ") + foreign(first.substr(0, prefix_)));
   }
-  return where + table.markup();
+  return where + filter() + table.markup();
 }
 
 Markup CaseOverview::detail(std::size_t number) const {

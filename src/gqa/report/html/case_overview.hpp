@@ -24,6 +24,8 @@ class CaseOverview {
   /// The named faults and how many cases they explain; empty without any.
   Markup faults() const;
   Markup table() const;
+  /// Which verdicts the table shows; empty where there is nothing to choose.
+  Markup filter() const;
   Markup details() const;
 
  private:

@@ -35,13 +35,17 @@ std::string head_label(std::int64_t batch_head, std::int64_t q_heads, bool sever
 
 struct Frame {
   double left = 62;
-  double top = 26;
+  double top = 42;
   double cell_width = 0;
   double cell_height = 0;
 };
 
-Markup axes(const HeatGrid& grid, const Frame& frame, std::int64_t q_heads) {
-  Markup content;
+Markup axes(const HeatGrid& grid, const Frame& frame, const HeatAxes& of) {
+  const std::int64_t q_heads = of.heads;
+  const double right =
+      std::max(frame.left + static_cast<double>(grid.columns) * frame.cell_width, 284.0);
+  Markup content = label(0, 12, fmt::format("batch entry, {} \u2193", of.head), "start", "title") +
+                   label(right, 12, fmt::format("{} \u2192", of.row), "end", "title");
   const std::int64_t every_line = (grid.lines + 31) / 32;
   for (std::int64_t line_index = 0; line_index < grid.lines; line_index += every_line) {
     content += label(frame.left - 8,
@@ -134,8 +138,8 @@ class CellWriter {
 };
 
 Markup legend(const HeatScale& scale, double y, bool violated, bool gaps, double& width) {
-  Markup content;
-  double x = 0;
+  Markup content = label(0, y + 11, "error, ulp:", "start", "title");
+  double x = 70;
   const auto entry = [&](const std::string& css_class, const std::string& words) {
     content += rectangle(x, y, 13, 13, css_class);
     content += label(x + 18, y + 11, words, "start", "quiet");
@@ -176,7 +180,7 @@ Drawing drawing_of(const std::string& id, const HeatGrid& grid, const HeatScale&
       std::max(frame.left + static_cast<double>(grid.columns) * frame.cell_width + 16, 300.0);
   const double bottom = frame.top + static_cast<double>(grid.lines) * frame.cell_height;
   drawing.height = bottom + 36;
-  drawing.content = axes(grid, frame, of.heads) + CellWriter(grid, frame, scale, of).write() +
+  drawing.content = axes(grid, frame, of) + CellWriter(grid, frame, scale, of).write() +
                     legend(scale, bottom + 14, summary.violated > 0, summary.gaps, drawing.width);
   return drawing;
 }
