@@ -55,9 +55,9 @@ void write_certificates(const PoolReport& report, const std::filesystem::path& f
 ExitStatus run_pool(const PoolOptions& options, bool smallest) {
   const PooledPositions positions =
       options.causal ? PooledPositions::every_prefix : PooledPositions::all;
-  const PoolReport report =
-      smallest ? smallest_report(options.smallest)
-               : pool_report(read_input(options), options.kv_heads, positions);
+  const PoolReport report = smallest
+                                ? smallest_report(options.smallest)
+                                : pool_report(read_input(options), options.kv_heads, positions);
   if (!options.certificates.empty()) write_certificates(report, options.certificates);
   write_results(pool_text(report), pool_json(report), options.json);
   return report.holds() ? all_holds : decided_wrong;
@@ -73,7 +73,8 @@ Command add_pool(CLI::App& program) {
       "FILE is JSON or .safetensors with key and value ([H, S, size]): are the outputs kept for\n"
       "every query? With key_weight, value_weight and perhaps query_weight ([H, size, D]) and\n"
       "key_bias, value_bias, query_bias ([H, size]): for every input, in a layer without rotary\n"
-      "embedding or normalised keys, or in the one that --layer declares? With heads and pooled: is pooled the mean of adjacent heads, or made "
+      "embedding or normalised keys, or in the one that --layer declares? With heads and pooled: "
+      "is pooled the mean of adjacent heads, or made "
       "otherwise?\n"
       "Exit status: 0 nothing is lost, 1 something is.\n"
       "Example: gqaverify pool heads.json --kv-heads 2");

@@ -1,10 +1,10 @@
 """Ranks of matrices, and of what a group of heads makes of its history."""
 
 from fractions import Fraction as Q
-from math import gcd
+from math import gcd, isqrt
 
 from certificate_numbers import (
-    Room, demand, exact, integer, integers, matrices, matrix, times, transposed)  # fmt: skip
+    Room, demand, dot, exact, integer, integers, matrices, matrix, times, transposed, vector)  # fmt: skip
 
 
 def minor_size(c, m):
@@ -107,3 +107,116 @@ def stacked_output_rank(c):
         demand(c["left"] is None and c["right"] is None)
     else:
         demand(factor_count(c, m) == least, "the bounds differ")
+
+
+class Interval:
+    """A real number between lower / 2^P and upper / 2^P, P = 160; every operation encloses."""
+
+    P = 160
+
+    def __init__(self, lower, upper):
+        self.lower, self.upper = lower, upper
+
+    @classmethod
+    def of(cls, x):
+        return cls((x.numerator << cls.P) // x.denominator, -((-x.numerator << cls.P) // x.denominator))
+
+    def __add__(self, other):
+        return Interval(self.lower + other.lower, self.upper + other.upper)
+
+    def __sub__(self, other):
+        return Interval(self.lower - other.upper, self.upper - other.lower)
+
+    def __mul__(self, other):
+        ends = [x * y for x in (self.lower, self.upper) for y in (other.lower, other.upper)]
+        return Interval(min(ends) >> self.P, -(-max(ends) >> self.P))
+
+    def __truediv__(self, other):
+        demand(other.lower > 0, "a divisor may be zero")
+        ends = [(x << self.P, y) for x in (self.lower, self.upper) for y in (other.lower, other.upper)]
+        return Interval(min(x // y for x, y in ends), max(-(-x // y) for x, y in ends))
+
+    def below(self, other):
+        return self.upper < other.lower
+
+    def largest(self):
+        return Interval(0, max(abs(self.lower), abs(self.upper)))
+
+    def exp(self):
+        """By exp(x) = exp(x / 2^k)^(2^k) at more bits, of both ends; the rest of the series is below 2^-400."""
+        bits, k = 512, 16
+        demand(max(abs(self.lower), abs(self.upper)) <= 4097 << self.P, "an exponent is too large")
+        ends = []
+        for end, slack in ((self.lower, -1), (self.upper, 1)):
+            r = end << (bits - self.P - k)
+            term = total = 1 << bits
+            for n in range(1, 90):
+                term = term * r // (n << bits)
+                total += term
+            total += slack * (1 << 20)
+            for _ in range(k):
+                total = (total * total >> bits) + slack * (1 << 4)
+            ends.append(total)
+        return Interval(max(ends[0] >> (bits - self.P), 0), -(-ends[1] >> (bits - self.P)))
+
+
+def total_of(intervals):
+    result = Interval(0, 0)
+    for x in intervals:
+        result = result + x
+    return result
+
+
+def interval_times(a, b):
+    columns = transposed(b)
+    return [[total_of(x * y for x, y in zip(row, column)) for column in columns] for row in a]
+
+
+def enclosed_group_rank(c):
+    queries, keys, values = matrices(c["queries"]), matrix(c["keys"]), matrix(c["values"])
+    projections, square = matrices(c["projections"]), exact(c["scale_squared"])
+    demand(len(projections) == len(queries) and len(projections[0]) == len(values[0]) and square >= 0)
+    demand(len(keys) == len(values) and len(queries[0]) <= len(keys))
+    root = isqrt((square.numerator << 2 * Interval.P) // square.denominator)
+    scale, outputs = Interval(root, root + 1), [[] for _ in queries[0]]
+    exact_values = [[Interval.of(x) for x in row] for row in values]
+    for head in queries:
+        for i, query in enumerate(head):
+            seen = len(keys) - len(head) + i + 1
+            scores = [scale * Interval.of(dot(query, key)) for key in keys[:seen]]
+            shift = Interval.of(Q(max(s.lower >> Interval.P for s in scores)))
+            strengths = [(s - shift).exp() for s in scores]
+            whole = total_of(strengths)
+            for column in transposed(exact_values[:seen]):
+                outputs[i].append(total_of(s * v for s, v in zip(strengths, column)) / whole)
+    size, width = len(values[0]), len(values[0]) * len(queries)
+    weights = [[Interval(0, 0)] * width for _ in range(width)]
+    for h, projection in enumerate(projections):
+        for a in range(size):
+            for b in range(size):
+                weights[h * size + a][h * size + b] = Interval.of(dot(projection[a], projection[b]))
+    m = interval_times(interval_times(transposed(outputs), outputs), weights)
+    inverse = matrix(c["inverse"])
+    demand(len(inverse) == width == len(inverse[0]))
+    near = interval_times([[Interval.of(x) for x in row] for row in inverse], m)
+    one = Interval.of(Q(1))
+    for r, row in enumerate(near):
+        rest = total_of(((one if r == k else Interval(0, 0)) - x).largest() for k, x in enumerate(row))
+        demand(rest.below(one), "it may be singular")
+    low, high, least, most = (exact(c[name]) for name in (
+        "least_participation", "most_participation", "least_stable", "most_stable"))  # fmt: skip
+    demand(low > 0 and least > 0 and most > 0)
+    trace = total_of(m[i][i] for i in range(width))
+    squared = interval_times(m, m)
+    ratio = trace * trace / total_of(squared[i][i] for i in range(width))
+    demand(Interval.of(low).below(ratio) and ratio.below(Interval.of(high)), "participation ratio")
+    bound = trace / Interval.of(least)
+    power = [[x / bound for x in row] for row in m]
+    for _ in range(6):
+        power = interval_times(power, power)
+    demand(total_of(power[i][i] for i in range(width)).below(one), "stable rank above")
+    x = vector(c["direction"])
+    demand(len(x) == len(outputs))
+    combined = interval_times([[Interval.of(entry) for entry in x]], outputs)
+    quotient = interval_times(interval_times(combined, weights), transposed(combined))[0][0]
+    demand((trace / Interval.of(most)).below(quotient / Interval.of(dot(x, x))), "stable rank below")

@@ -31,7 +31,7 @@ KINDS = {rule.__name__: rule for rule in (
     points.reachable_between_weights, points.unreachable_with_keys, points.reachable_along_direction,
     points.unreachable_along_line, points.reachable_by_moments, points.equal_outputs, pooling.pooling_loss,
     pooling.pooling_lossless, pooling.weight_pooling_loss, pooling.weight_pooling_lossless, ranks.rank_lower_bound,
-    ranks.rank_upper_bound, ranks.stacked_output_rank, identities.counterexample, identities.byte_ledger,
+    ranks.rank_upper_bound, ranks.stacked_output_rank, ranks.enclosed_group_rank, identities.counterexample, identities.byte_ledger,
     terms.polynomial_identity, terms.equational_proof)}  # fmt: skip
 
 

@@ -58,8 +58,7 @@ Reach reach(const RationalMatrix& values, const RationalMatrix& keys, const Rati
   INFO(found.certificate.dump());
   INFO(verdict.reason);
   CHECK(verdict.verified);
-  const bool positive =
-      verdict.kind == "reachable_with_keys" || verdict.kind == "reachable_between_weights";
+  const bool positive = verdict.kind.starts_with("reachable_");
   CHECK(positive == (found.reach == Reach::reachable));
   return found.reach;
 }

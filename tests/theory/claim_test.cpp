@@ -27,8 +27,7 @@ TEST_CASE("claims: all are there, in order, with statement, scope and certificat
 
 TEST_CASE("claims: every one is settled but that of the trained model, which needs recordings") {
   // The verdicts of docs/theory.md, "The claims ledger".
-  const std::set<std::string> refuted{"u",  "w",  "y",  "z",  "hh", "ii",
-                                      "jj", "oo", "pp", "tt", "ww"};
+  const std::set<std::string> refuted{"u", "w", "y", "z", "hh", "ii", "jj", "oo", "pp", "tt", "ww"};
   for (const Claim* claim : claims()) {
     CAPTURE(claim->id);
     const ClaimReport report = adjudicate(*claim);

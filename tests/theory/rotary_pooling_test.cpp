@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-
 #include "gqa/theory/certificate.hpp"
 #include "gqa/theory/weight_pooling.hpp"
 #include "support/errors.hpp"
@@ -46,7 +45,8 @@ void declare_rotary(test::Random& random, LayerDeclaration& layer, std::size_t k
       break;
     }
   }
-  for (std::size_t p = rotary.planes.size(); p < planes; ++p) rotary.planes.emplace_back(p, p + planes);
+  for (std::size_t p = rotary.planes.size(); p < planes; ++p)
+    rotary.planes.emplace_back(p, p + planes);
   if (kind < 4) {
     // Two of them alike, a quarter turn and no turn among them.
     const RationalMatrix choices{{make_rational(3, 5), make_rational(4, 5)},
@@ -146,8 +146,8 @@ class RunLayer {
     if (!group_.layer.rotary) return x;
     const RotaryDeclaration& rotary = *group_.layer.rotary;
     for (std::size_t p = 0; p < rotary.planes.size(); ++p) {
-      long double angle =
-          std::pow(100.0L, -static_cast<long double>(p) / static_cast<long double>(rotary.planes.size()));
+      long double angle = std::pow(
+          100.0L, -static_cast<long double>(p) / static_cast<long double>(rotary.planes.size()));
       if (rotary.rotations) {
         angle = std::atan2(real((*rotary.rotations)[p][1]), real((*rotary.rotations)[p][0]));
       }
@@ -176,9 +176,9 @@ class RunLayer {
       Reals key = pooled ? mean(group_.key_weights, group_.key_biases, text[j])
                          : projected(group_.key_weights[h], bias(group_.key_biases), text[j]);
       key = turned(normalised(key, group_.layer.key_norm), j);
-      const Reals value = pooled
-                              ? mean(group_.value_weights, group_.value_biases, text[j])
-                              : projected(group_.value_weights[h], bias(group_.value_biases), text[j]);
+      const Reals value =
+          pooled ? mean(group_.value_weights, group_.value_biases, text[j])
+                 : projected(group_.value_weights[h], bias(group_.value_biases), text[j]);
       long double score = 0;
       for (std::size_t c = 0; c < key.size(); ++c) score += query[c] * key[c];
       const long double strength = std::exp(score / 2);
@@ -244,18 +244,20 @@ TEST_CASE("weight pooling: decisions on random layers are those of running them"
     if (group.layer.has_distinct_angles() && !loss) ++distinct;
     if (group.layer.key_norm && !loss) ++normalised;
   }
-  MESSAGE(lossless_rotary << " lossless and " << losing_rotary << " losing rotary layers, of the former "
-                          << distinct << " with distinct angles; " << normalised
+  MESSAGE(lossless_rotary << " lossless and " << losing_rotary
+                          << " losing rotary layers, of the former " << distinct
+                          << " with distinct angles; " << normalised
                           << " lossless layers with normalised keys");
   CHECK(std::min({lossless_rotary, losing_rotary}) > 100);
   CHECK(std::min(normalised, distinct) > 10);
 }
 
 TEST_CASE("weight pooling: what is lossless without rotary embedding may lose with it") {
-  // Keys differ in the second coordinate, queries have the first: the rotation brings them together.
+  // Keys differ in the second coordinate, queries have the first: the rotation brings them
+  // together.
   const RationalMatrix query{{1, 1}, {0, 0}}, value{{1, 0}};
-  ProjectionGroup group{{{{1, 2}, {0, 1}}, {{1, 2}, {5, 1}}}, {value, value}, {query, query},
-                        {}, {}, {}, {}};
+  ProjectionGroup group{
+      {{{1, 2}, {0, 1}}, {{1, 2}, {5, 1}}}, {value, value}, {query, query}, {}, {}, {}, {}};
   CHECK_FALSE(weight_pooling_loss(group).has_value());
   CHECK(check_certificate(certificate_of(std::nullopt, group).dump(), "c.json").statement ==
         "pooling these 2 projections changes no output of any input, for layers without rotary "

@@ -35,6 +35,7 @@ constexpr std::array named_rules{
     NamedRule{"rank_lower_bound", rules::rank_lower_bound},
     NamedRule{"rank_upper_bound", rules::rank_upper_bound},
     NamedRule{"stacked_output_rank", rules::stacked_output_rank},
+    NamedRule{"enclosed_group_rank", rules::enclosed_group_rank},
     NamedRule{"counterexample", rules::counterexample},
     NamedRule{"byte_ledger", rules::byte_ledger},
     NamedRule{"polynomial_identity", rules::polynomial_identity},

@@ -78,8 +78,8 @@ KeyReachability reachability_along(const RationalMatrix& values, const RationalM
     common = common_divisor(equations);
   }
   PositiveRoots roots = positive_roots(common.divisor);
-  ordered_json json = new_certificate(roots.any ? "reachable_along_direction"
-                                                : "unreachable_along_line");
+  ordered_json json =
+      new_certificate(roots.any ? "reachable_along_direction" : "unreachable_along_line");
   json["values"] = exact_json(values);
   json["keys"] = exact_json(keys);
   json["point"] = exact_json(point);

@@ -121,7 +121,8 @@ std::optional<RationalMatrix> affine_in(const RowReduction& of_keys, const Ratio
   RationalMatrix affine(inverse.size(), RationalVector(values[0].size()));
   for (std::size_t r = 0; r < affine.size(); ++r) {
     for (std::size_t j = 0; j < values.size(); ++j) {
-      for (std::size_t c = 0; c < affine[r].size(); ++c) affine[r][c] += inverse[r][j] * values[j][c];
+      for (std::size_t c = 0; c < affine[r].size(); ++c)
+        affine[r][c] += inverse[r][j] * values[j][c];
     }
   }
   const RationalMatrix extended = with_ones(keys);
@@ -169,8 +170,7 @@ KeyReachability along_directions(const Question& asked) {
       RationalVector direction(size);
       direction[0] = x;
       direction[1] = y;
-      KeyReachability found =
-          reachability_along(asked.values, asked.keys, asked.point, direction);
+      KeyReachability found = reachability_along(asked.values, asked.keys, asked.point, direction);
       if (found.reach == Reach::reachable) return found;
     }
   }

@@ -25,8 +25,7 @@ std::size_t rotary_size(const json& rotary, std::size_t key_size, const std::str
                    fmt::format("is no number of coordinates up to {}", key_size));
 }
 
-std::vector<std::pair<std::size_t, std::size_t>> planes_of(const json& rotary,
-                                                           std::size_t key_size,
+std::vector<std::pair<std::size_t, std::size_t>> planes_of(const json& rotary, std::size_t key_size,
                                                            const std::string& where) {
   const std::size_t size = rotary_size(rotary, key_size, where);
   if (size == 0 || size % 2 != 0) {
@@ -52,8 +51,8 @@ std::vector<std::pair<std::size_t, std::size_t>> planes_of(const json& rotary,
 RationalMatrix rotations_of(const json& list, std::size_t planes, const std::string& where) {
   const RationalMatrix rotations = to_matrix(tensor_from_json(list, 2, where));
   if (!has_shape(rotations, planes, 2)) {
-    throw InputError("layer.rotary", where, fmt::format("is not a cosine and a sine of {} planes",
-                                                        planes));
+    throw InputError("layer.rotary", where,
+                     fmt::format("is not a cosine and a sine of {} planes", planes));
   }
   for (std::size_t p = 0; p < planes; ++p) {
     if (dot(rotations[p], rotations[p]) == 1) continue;

@@ -29,7 +29,8 @@ std::size_t rank_of(const std::string& name) {
 
 Names known_names() {
   Names known = histories;
-  for (const Names* more : std::initializer_list<const Names*>{&required_weights, &optional_weights, &conversion}) {
+  for (const Names* more :
+       std::initializer_list<const Names*>{&required_weights, &optional_weights, &conversion}) {
     known.insert(more->begin(), more->end());
   }
   return known;
@@ -73,9 +74,8 @@ void require_shapes(const PoolInput& input, const std::string& where) {
   for (const auto& [name, tensor] : input.tensors) {
     const std::size_t rank = tensor.shape().size();
     const bool batched = histories.contains(name) && rank == 4;
-    const bool fits =
-        tensor.size() > 0 &&
-        (conversion.contains(name) ? rank >= 1 : batched || rank == rank_of(name));
+    const bool fits = tensor.size() > 0 &&
+                      (conversion.contains(name) ? rank >= 1 : batched || rank == rank_of(name));
     if (!fits) {
       throw InputError("pooling.shape", where + ": " + name,
                        fmt::format("has shape {}", to_text(tensor.shape())));
@@ -133,8 +133,12 @@ ProjectionGroup projections_of_group(const PoolInput& input, std::int64_t kv_hea
     }
     return rows;
   };
-  return {weights("key_weight"), weights("value_weight"), weights("query_weight"),
-          biases("key_bias"),    biases("value_bias"),    biases("query_bias"),
+  return {weights("key_weight"),
+          weights("value_weight"),
+          weights("query_weight"),
+          biases("key_bias"),
+          biases("value_bias"),
+          biases("query_bias"),
           input.layer};
 }
 

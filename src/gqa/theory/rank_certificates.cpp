@@ -142,9 +142,9 @@ std::int64_t columns_of_model(const RankConfiguration& c) {
 
 // Head h's coordinate k is shown as coordinate `to` of the model.
 RationalMatrices no_projections(const RankConfiguration& c) {
-  return RationalMatrices(extent(c.group_size),
-                          RationalMatrix(extent(c.value_size),
-                                         RationalVector(extent(columns_of_model(c)))));
+  return RationalMatrices(
+      extent(c.group_size),
+      RationalMatrix(extent(c.value_size), RationalVector(extent(columns_of_model(c)))));
 }
 
 // Unit projections; heads with one pattern and one history show different coordinates.
@@ -174,8 +174,8 @@ RationalMatrix output_matrix(const RationalMatrices& values, const RationalMatri
                              const RationalMatrices& projections, std::size_t heads, bool summed) {
   RationalMatrix all;
   for (std::size_t h = 0; h < heads; ++h) {
-    RationalMatrix block = times(patterns[patterns.size() == 1 ? 0 : h],
-                                 values[values.size() == 1 ? 0 : h]);
+    RationalMatrix block =
+        times(patterns[patterns.size() == 1 ? 0 : h], values[values.size() == 1 ? 0 : h]);
     if (!projections.empty()) block = times(block, projections[h]);
     if (!summed || all.empty()) {
       append_beside(all, block);
@@ -198,8 +198,8 @@ GroupRankOperands outputs_of(const RankConfiguration& c, std::uint64_t seed, boo
   result.fields["values"] = exact_json(operands.values);
   for (const auto& [name, stated] : operands.stated.items()) result.fields[name] = stated;
   result.fields["projections"] = projections.empty() ? ordered_json() : exact_json(projections);
-  result.matrix = output_matrix(operands.values, operands.patterns, projections,
-                                extent(c.group_size), summed);
+  result.matrix =
+      output_matrix(operands.values, operands.patterns, projections, extent(c.group_size), summed);
   return result;
 }
 
@@ -224,8 +224,8 @@ ordered_json rank_certificate(const GroupRankOperands& operands) {
     throw std::logic_error("the prime hides the rank of a witness");
   }
   const auto rows = [](const Tensor<Rational>& t) {
-    return rows_of(MatrixView<const Rational>(t.data().data(), extent(t.extent(0)),
-                                              extent(t.extent(1))));
+    return rows_of(
+        MatrixView<const Rational>(t.data().data(), extent(t.extent(0)), extent(t.extent(1))));
   };
   json["left"] = exact_json(rows(factors.left));
   json["right"] = exact_json(rows(factors.right));

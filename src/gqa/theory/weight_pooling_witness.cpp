@@ -44,8 +44,7 @@ ordered_json layer_json(const ProjectionGroup& group) {
           {"value_biases", json_or_null(group.value_biases)},
           {"query_norm", json_or_null(layer.query_norm)},
           {"key_norm", json_or_null(layer.key_norm)},
-          {"norm_epsilon",
-           layer.norm_epsilon ? exact_json(*layer.norm_epsilon) : ordered_json()}};
+          {"norm_epsilon", layer.norm_epsilon ? exact_json(*layer.norm_epsilon) : ordered_json()}};
 }
 
 RationalVector value_of(const ProjectionGroup& group, std::size_t head,
@@ -149,9 +148,8 @@ class ScoreWitness {
     json["key_weights"] = exact_json(group_.key_weights);
     json["value_weights"] = exact_json(group_.value_weights);
     json["head"] = head_;
-    json["query_weight"] = group_.query_weights.empty()
-                               ? ordered_json()
-                               : exact_json(group_.query_weights[head_]);
+    json["query_weight"] =
+        group_.query_weights.empty() ? ordered_json() : exact_json(group_.query_weights[head_]);
     json["input"] = exact_json(asked.input);
     json["query"] = exact_json(asked.query);
     return json;

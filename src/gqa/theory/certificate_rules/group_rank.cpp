@@ -35,7 +35,8 @@ bool has_constant_column(const RationalMatrix& values) {
 
 std::string histories_words(const RationalMatrices& histories, std::size_t heads,
                             const char* what) {
-  if (heads == 1) return fmt::format("{} {} x {}", what, histories[0].size(), histories[0][0].size());
+  if (heads == 1)
+    return fmt::format("{} {} x {}", what, histories[0].size(), histories[0][0].size());
   return fmt::format("{} {} x {} {}", what, histories[0].size(), histories[0][0].size(),
                      histories.size() == 1 ? "shared by all heads" : "of each head's own");
 }
@@ -137,10 +138,13 @@ Patterns read_patterns(CertificateFields& fields, std::size_t heads) {
       (all[h] == all[other] ? untied : tied) = false;
     }
   }
-  patterns.words = fmt::format(
-      "{} {}{} patterns{}", heads, is_lower_triangular(all) ? "causal " : "",
-      reachable ? "row-stochastic, softmax-reachable" : "row-stochastic",
-      heads == 1 ? "" : tied ? ", all equal" : untied ? ", no two equal" : ", some equal");
+  patterns.words =
+      fmt::format("{} {}{} patterns{}", heads, is_lower_triangular(all) ? "causal " : "",
+                  reachable ? "row-stochastic, softmax-reachable" : "row-stochastic",
+                  heads == 1 ? ""
+                  : tied     ? ", all equal"
+                  : untied   ? ", no two equal"
+                             : ", some equal");
   return patterns;
 }
 
@@ -159,8 +163,7 @@ Built outputs(CertificateFields& fields, bool summed) {
           "there are not as many projections as heads");
   RationalMatrix result;
   for (std::size_t h = 0; h < heads; ++h) {
-    RationalMatrix output =
-        product(patterns.weights[h], histories[histories.size() == 1 ? 0 : h]);
+    RationalMatrix output = product(patterns.weights[h], histories[histories.size() == 1 ? 0 : h]);
     if (!projections.empty()) output = product(output, projections[h]);
     if (result.empty()) {
       result = std::move(output);
@@ -176,10 +179,9 @@ Built outputs(CertificateFields& fields, bool summed) {
   if (histories.size() == 1 && has_constant_column(histories[0])) {
     words += " with a constant column";
   }
-  words += projections.empty()
-               ? "; not projected"
-               : fmt::format("; projections {} x {}", projections[0].size(),
-                             projections[0][0].size());
+  words += projections.empty() ? "; not projected"
+                               : fmt::format("; projections {} x {}", projections[0].size(),
+                                             projections[0][0].size());
   return {result, summed ? "the sum of the heads' outputs" : "the heads' stacked outputs", words};
 }
 

@@ -129,8 +129,9 @@ void require_on_one_line(const RationalMatrix& keys, const RationalVector& place
   for (std::size_t j = 0; j < keys.size(); ++j) {
     for (std::size_t c = 0; c < keys[j].size(); ++c) {
       const Rational step =
-          other == keys.size() ? Rational(0) : Rational((keys[other][c] - keys[0][c]) /
-                                                        (places[other] - places[0]));
+          other == keys.size()
+              ? Rational(0)
+              : Rational((keys[other][c] - keys[0][c]) / (places[other] - places[0]));
       require(keys[j][c] - keys[0][c] == step * (places[j] - places[0]),
               "the keys are not on one line");
     }
@@ -191,7 +192,8 @@ std::string reachable_by_moments(CertificateFields& fields) {
   const RationalMatrix keys = fields.matrix("keys");
   const RationalVector point = fields.vector("point");
   const RationalVector weights = fields.vector("weights");
-  require(all_positive(weights) && total(weights) == 1, "the weights are no positive ones of sum 1");
+  require(all_positive(weights) && total(weights) == 1,
+          "the weights are no positive ones of sum 1");
   require(combination(weights, values) == point, "the weights do not reach the point");
   require(keys.size() == values.size(), "there are not as many keys as values");
   RationalMatrix extended = keys;

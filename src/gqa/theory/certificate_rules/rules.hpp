@@ -40,16 +40,16 @@ std::string unreachable_with_keys(CertificateFields& fields);
 
 /// values [N, d], keys [N, dk], point [d], direction [dk], divisor, quotients [d], lower, upper:
 /// with t_j = keys_j.direction and a_j the integers (t_j - least) / unit, a query tau direction
-/// gives strengths y^(a_j), y = exp(tau unit), which may be any positive number. In every coordinate
-/// sum_j y^(a_j) (values_j - point) is divisor x quotient (ascending coefficients), and the divisor
-/// has no same signs at the positive numbers lower and upper: a root lies between.
+/// gives strengths y^(a_j), y = exp(tau unit), which may be any positive number. In every
+/// coordinate sum_j y^(a_j) (values_j - point) is divisor x quotient (ascending coefficients), and
+/// the divisor has no same signs at the positive numbers lower and upper: a root lies between.
 std::string reachable_along_direction(CertificateFields& fields);
 
 /// values [N, d], keys [N, dk], point [d], direction [dk], cofactors [d], breaks: the keys lie on
 /// one line, along which places t_j are those of all queries; the combination of the sums above
-/// with the cofactors is zero at no break, and between them, before the first and beyond the last it
-/// has no positive root by the rule of signs: coefficients of one sign after z -> (lower + upper z)
-/// / (1 + z).
+/// with the cofactors is zero at no break, and between them, before the first and beyond the last
+/// it has no positive root by the rule of signs: coefficients of one sign after z -> (lower + upper
+/// z) / (1 + z).
 std::string unreachable_along_line(CertificateFields& fields);
 
 /// values [N, d], keys [N, dk], point [d], weights [N], affine [dk + 1, d]: values = [keys 1]
@@ -115,15 +115,26 @@ std::string rank_upper_bound(CertificateFields& fields);
 /// quantity, its operands, a minor as in rank_lower_bound, left and right as in rank_upper_bound or
 /// null: the matrix that the operands make has that rank.
 /// - values: heads G, values [1 or G, N, dv]: all heads' values side by side.
-/// - pattern: patterns [1, T, N] of weights (not negative, rows of sum 1), or null and keys [N, dk],
+/// - pattern: patterns [1, T, N] of weights (not negative, rows of sum 1), or null and keys [N,
+/// dk],
 ///   query_bases [1, T, dk], visible [T, N] of 0 and 1: weights exp(q.k) / sum with exp(q_c) =
 ///   base_c > 0, where visible.
-/// - stacked_output, summed_output: heads G, values [1 or G, N, dv], patterns [1 or G, T, N] or null
+/// - stacked_output, summed_output: heads G, values [1 or G, N, dv], patterns [1 or G, T, N] or
+/// null
 ///   as above, projections [G, dv, dm] or (stacked) null: P_h V W_h side by side, or summed.
 /// - scores_along_heads, scores_along_keys: queries [G, T, dk], keys [1 or G, N, dk]: q_hi.k_j as a
 ///   row for each head, or for each head and query.
 /// Keys, values and patterns of extent 1 are shared by all heads.
 std::string stacked_output_rank(CertificateFields& fields);
+
+/// queries [G, T, dk], keys [S, dk], values [S, dv], projections [G, dv, dm], scale_squared,
+/// inverse [G dv, G dv], direction [T], least_participation, most_participation, least_stable,
+/// most_stable: with H = softmax(scale Q_h K^T) V side by side, causal (query i sees the first S -
+/// T + i + 1 keys), enclosed in intervals, and C = [H_h W_h]: H^T H (W W^T) is invertible as |1 -
+/// inverse matrix| < 1, so C has rank G dv. The participation ratio is (tr A)^2 / tr(A^2), A = C^T
+/// C, the stable rank tr A / its largest eigenvalue, bounded by the sum of 64th powers of all and
+/// by the Rayleigh quotient at the direction.
+std::string enclosed_group_rank(CertificateFields& fields);
 
 /// identity, its inputs, left, right: the two sides as evaluated, and different.
 /// - mean_key_score_sum: queries, keys [h, d]: sum q_i.k_i against (sum q_i).(mean k_i).
@@ -145,8 +156,8 @@ std::string counterexample(CertificateFields& fields);
 
 /// axioms (name, left, right: terms f(x, g(y)); single lower-case letters are variables), chain of
 /// terms, uses: each next term of the chain follows by replacing one place of the one before by the
-/// axiom at the index in uses, in either direction: so the first equals the last wherever the axioms
-/// hold.
+/// axiom at the index in uses, in either direction: so the first equals the last wherever the
+/// axioms hold.
 std::string equational_proof(CertificateFields& fields);
 
 /// left, right: polynomials, as parse_polynomial reads them, with the same coefficients: equal for

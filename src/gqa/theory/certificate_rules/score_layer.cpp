@@ -129,7 +129,8 @@ std::string ScoreLayer::words() const {
   };
   std::string text = "layers";
   if (!with.empty()) text += " with " + joined(with, " and ");
-  if (!without.empty()) text += (with.empty() ? " without " : ", without ") + joined(without, " or ");
+  if (!without.empty())
+    text += (with.empty() ? " without " : ", without ") + joined(without, " or ");
   return text;
 }
 

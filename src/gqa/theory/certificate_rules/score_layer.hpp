@@ -15,7 +15,8 @@ namespace gqa::certificate_rules {
 /// - rotations [planes, 2]: cosine and sine by which one position turns each plane, or null: the
 ///   angles are real numbers strictly between 0 and pi, no two alike;
 /// - query_biases [G, dk], key_biases [G, dk], value_biases [G, dv], each or null;
-/// - query_norm [dk], key_norm [dk], each or null: the factors by which coordinates of x / sqrt(|x|^2
+/// - query_norm [dk], key_norm [dk], each or null: the factors by which coordinates of x /
+/// sqrt(|x|^2
 ///   / dk + epsilon) are multiplied, before rotation; norm_epsilon > 0, null without either.
 /// Biases of normalised keys are rejected: what is proved does not cover them.
 struct ScoreLayer {

@@ -80,8 +80,10 @@ struct Projections {
 };
 
 Projections read_projections(CertificateFields& fields) {
-  Projections p{read_score_layer(fields), fields.matrices("key_weights"),
-                fields.matrices("value_weights"), {}};
+  Projections p{read_score_layer(fields),
+                fields.matrices("key_weights"),
+                fields.matrices("value_weights"),
+                {}};
   require(p.keys.size() == p.values.size(), "there are not as many keys as values");
   require(p.keys[0][0].size() == p.values[0][0].size(), "keys and values have other inputs");
   require_fits(p.layer, p.keys.size(), p.key_size());
@@ -232,8 +234,8 @@ std::string loss_at_some_distance(CertificateFields& fields) {
   } else {
     const RationalVector change = p.key_change(head, key_input);
     const RationalVector at_zero = p.key_change(head, RationalVector(key_input.size()));
-    changes = plane ? !is_zero(part(p.layer, change, plane))
-                    : dot(seen, change) != dot(seen, at_zero);
+    changes =
+        plane ? !is_zero(part(p.layer, change, plane)) : dot(seen, change) != dot(seen, at_zero);
   }
   require(changes, "no score changes");
   return fmt::format(
@@ -300,7 +302,8 @@ void require_scores_kept(const Projections& p, std::size_t head, const RationalM
             "a head's normalised scores change");
   }
   if (!p.layer.key_biases || p.layer.planes.empty()) return;
-  const RationalVector bias = difference((*p.layer.key_biases)[head], mean_row(*p.layer.key_biases));
+  const RationalVector bias =
+      difference((*p.layer.key_biases)[head], mean_row(*p.layer.key_biases));
   // Turned by t or not, a bias counts alike; at rest it is the same for all positions.
   if (p.layer.has_distinct_angles()) {
     for (std::size_t plane = 0; plane < p.layer.planes.size(); ++plane) {

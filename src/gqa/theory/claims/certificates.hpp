@@ -44,13 +44,13 @@ Certificate pooling_loss(const std::vector<Matrix>& keys, const std::vector<Matr
 
 /// {"kind": "counterexample", "identity": identity}, to which the caller adds the other fields.
 Certificate counterexample(const char* identity);
-/// The chain's first term equals its last by the axioms, each {name, left, right}; uses[i] names the
-/// axiom of step i by its index.
+/// The chain's first term equals its last by the axioms, each {name, left, right}; uses[i] names
+/// the axiom of step i by its index.
 struct Axiom {
   const char *name, *left, *right;
 };
-Certificate equational_proof(const std::vector<Axiom>& axioms, const std::vector<std::string>& chain,
-                             const std::vector<int>& uses);
+Certificate equational_proof(const std::vector<Axiom>& axioms,
+                             const std::vector<std::string>& chain, const std::vector<int>& uses);
 
 /// Two polynomials that are one: products and sums of variables and integers.
 Certificate polynomial_identity(const std::string& left, const std::string& right);

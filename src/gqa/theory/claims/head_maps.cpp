@@ -64,8 +64,9 @@ ClaimVerdict argue_h(Argument& argument, const TrainedModel* /*model*/) {
   argument.require(result.detected == result.map_differs && result.false_alarms == 0,
                    "{} of {} controls are told apart, {} false alarms", result.detected,
                    result.map_differs, result.false_alarms);
-  argument.say("a head's output is one function of its query, its keys, its values and what its row "
-               "is told (mask, scale, positions); expanded, head h has copies of its group's");
+  argument.say(
+      "a head's output is one function of its query, its keys, its values and what its row "
+      "is told (mask, scale, positions); expanded, head h has copies of its group's");
   argument.attach(certificates::equational_proof(
       {{"a grouped head", "output(Grouped, h)", "attend(Q(h), K(map(h)), V(map(h)), Row(h))"},
        {"a head of its own", "output(Expanded, h)", "attend(Q(h), Kx(h), Vx(h), Row(h))"},
@@ -88,10 +89,12 @@ const Claim claim_h{
     .id = "h",
     .title = "expansion",
     .statement = "Grouped attention equals attention over consecutively expanded histories",
-    .scope = "every grouping, mask and scale; instances Hq = 1..12, every divisor Hkv, six weight "
-             "families: 210 cases",
-    .certificate = "both have the same operands: a proof by rewriting; all cases computed in "
-                   "rationals, with the map h mod Hkv as control",
+    .scope =
+        "every grouping, mask and scale; instances Hq = 1..12, every divisor Hkv, six weight "
+        "families: 210 cases",
+    .certificate =
+        "both have the same operands: a proof by rewriting; all cases computed in "
+        "rationals, with the map h mod Hkv as control",
     .argue = argue_h};
 
 namespace {
@@ -128,7 +131,8 @@ ClaimVerdict argue_i(Argument& argument, const TrainedModel* /*model*/) {
                    equal, all);
   argument.attach(certificates::equational_proof(
       {{"a head", "output(Plain, h)", "attend(Q(h), K(map(h)), V(map(h)), Row(h))"},
-       {"a permuted head", "output(Permuted, h)", "attend(Qp(h), Kp(mapp(h)), Vp(mapp(h)), Rowp(h))"},
+       {"a permuted head", "output(Permuted, h)",
+        "attend(Qp(h), Kp(mapp(h)), Vp(mapp(h)), Rowp(h))"},
        {"permuted queries", "Qp(h)", "Q(s(h))"},
        {"permuted rows", "Rowp(h)", "Row(s(h))"},
        {"the map follows", "mapp(h)", "pi(map(s(h)))"},
@@ -153,8 +157,9 @@ const Claim claim_i{
     .title = "permutation",
     .statement = "A permutation applied consistently to queries, groups and outputs is harmless",
     .scope = "every permutation; instances of four query heads on two KV heads: all 24 x 2",
-    .certificate = "a permuted head has the operands of the head it stands for: a proof by "
-                   "rewriting; exact attention under every permutation",
+    .certificate =
+        "a permuted head has the operands of the head it stands for: a proof by "
+        "rewriting; exact attention under every permutation",
     .argue = argue_i};
 
 namespace {

@@ -47,8 +47,8 @@ ClaimVerdict argue_y(Argument& argument, const TrainedModel* /*model*/) {
   // S = sum q_i, T = sum K_i, P = sum q_i K_i over n heads: one term times n^2, and their sum.
   argument.attach(claim_certificates::polynomial_identity("(n*q - S)*(n*k - T)",
                                                           "n*n*q*k - n*q*T - n*k*S + S*T"));
-  argument.attach(claim_certificates::polynomial_identity("n*n*P - n*S*T - n*T*S + n*S*T",
-                                                          "n*(n*P - S*T)"));
+  argument.attach(
+      claim_certificates::polynomial_identity("n*n*P - n*S*T - n*T*S + n*S*T", "n*(n*P - S*T)"));
   std::mt19937_64 engine(1);
   int equal = 0;
   const int all = 100;

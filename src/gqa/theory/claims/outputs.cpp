@@ -214,8 +214,8 @@ ClaimVerdict argue_f(Argument& argument, const TrainedModel* /*model*/) {
   argument.attach(certificates::equal_outputs(values, rows, {1}));
   // Each position's term; and of two positions all of the difference.
   argument.attach(certificates::polynomial_identity("w*x - u*x", "(w - u)*x"));
-  argument.attach(certificates::polynomial_identity(
-      "(a*x + (1 - a)*y) - (b*x + (1 - b)*y)", "(a - b)*(x - y)"));
+  argument.attach(certificates::polynomial_identity("(a*x + (1 - a)*y) - (b*x + (1 - b)*y)",
+                                                    "(a - b)*(x - y)"));
   return ClaimVerdict::proved;
 }
 

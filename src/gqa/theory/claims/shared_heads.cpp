@@ -35,8 +35,9 @@ ClaimVerdict argue_mass(Argument& argument, const TrainedModel* /*model*/) {
 }
 
 ClaimVerdict argue_compensation(Argument& argument, const TrainedModel* /*model*/) {
-  argument.say("with one value v at both positions the output is (w_0 + w_1) v + the others: only "
-               "the sum of both weights is in it, whichever of them is the larger");
+  argument.say(
+      "with one value v at both positions the output is (w_0 + w_1) v + the others: only "
+      "the sum of both weights is in it, whichever of them is the larger");
   argument.attach(polynomial_identity("w*v + x*v + r", "(w + x)*v + r"));
   const Matrix values{{5, 7}, {5, 7}, {1, 0}};
   const Matrix strengths{{3, 1, 4}, {1, 3, 4}};
@@ -70,8 +71,9 @@ ClaimVerdict argue_softening(Argument& argument, const TrainedModel* /*model*/) 
 }
 
 ClaimVerdict argue_mean_norm(Argument& argument, const TrainedModel* /*model*/) {
-  argument.say("|mean k| <= mean |k| <= max |k| (triangle inequality); for two heads, in each "
-               "coordinate, the mean of squares less the square of the mean is a square");
+  argument.say(
+      "|mean k| <= mean |k| <= max |k| (triangle inequality); for two heads, in each "
+      "coordinate, the mean of squares less the square of the mean is a square");
   argument.attach(polynomial_identity("2*(a*a + b*b) - (a + b)*(a + b)", "(a - b)*(a - b)"));
   std::mt19937_64 engine(1);
   int bounded = 0;
@@ -81,7 +83,8 @@ ClaimVerdict argue_mean_norm(Argument& argument, const TrainedModel* /*model*/) 
     Row mean(3);
     Rational longest = 0;
     for (const Row& key : keys) {
-      for (std::size_t c = 0; c < 3; ++c) mean[c] += key[c] / static_cast<unsigned long>(keys.size());
+      for (std::size_t c = 0; c < 3; ++c)
+        mean[c] += key[c] / static_cast<unsigned long>(keys.size());
       longest = std::max(longest, dot(key, key));
     }
     bounded += dot(mean, mean) <= longest ? 1 : 0;
@@ -103,9 +106,10 @@ ClaimVerdict argue_rescaling(Argument& argument, const TrainedModel* /*model*/) 
   // Keys that the mean keeps up to a factor: K = c Kbar gives q.K = (c q).Kbar.
   argument.attach(polynomial_identity("q*(c*m)", "(c*q)*m"));
   argument.require(true, "the factor c of the query and 1/c of the key cancel in every product");
-  argument.say("so rescaled queries make up for a mean key exactly if the head's keys are that "
-               "multiple of it: a difference K - c Kbar in any other direction is seen by the query "
-               "along it");
+  argument.say(
+      "so rescaled queries make up for a mean key exactly if the head's keys are that "
+      "multiple of it: a difference K - c Kbar in any other direction is seen by the query "
+      "along it");
   return ClaimVerdict::proved;
 }
 
@@ -150,9 +154,10 @@ ClaimVerdict argue_never_tied(Argument& argument, const TrainedModel* /*model*/)
   }
   const nlohmann::ordered_json tied =
       rank_certificate(output_operands({values}, {pattern}, {}, 3, false));
-  argument.require(tied["rows"].size() == 2,
-                   "three heads with equal query projections have one pattern: rank {} of at most 3",
-                   tied["rows"].size());
+  argument.require(
+      tied["rows"].size() == 2,
+      "three heads with equal query projections have one pattern: rank {} of at most 3",
+      tied["rows"].size());
   argument.attach(tied);
   const nlohmann::ordered_json one =
       rank_certificate(output_operands({{{1, 2}}}, {{{1}}}, {}, 3, false));
@@ -171,25 +176,29 @@ const Claim claim_hh{
     .statement = "A query head can place its mass wherever it likes",
     .scope = "shared keys, finite scores",
     .certificate =
-        "keys 0, 1, 2: the middle weight 1/2 is reached by no query, 1/3 is the most; in general 1 / "
+        "keys 0, 1, 2: the middle weight 1/2 is reached by no query, 1/3 is the most; in general 1 "
+        "/ "
         "(1 + exp(H)) for a key that is a mean of others with weights of entropy H",
     .argue = argue_mass};
 
 const Claim claim_ii{.id = "ii",
                      .title = "compensated-conflation",
-                     .statement = "Where a shared value conflates two positions, the query can "
-                                  "compensate by weighting one of them more",
+                     .statement =
+                         "Where a shared value conflates two positions, the query can "
+                         "compensate by weighting one of them more",
                      .scope = "every query, two positions with one value",
                      .certificate = "the output depends on w_0 + w_1 alone: a polynomial identity",
                      .argue = argue_compensation};
 
 const Claim claim_jj{.id = "jj",
                      .title = "averaging-softens",
-                     .statement = "Averaging pulls down the norm of a head's large key and softens "
-                                  "its attention",
+                     .statement =
+                         "Averaging pulls down the norm of a head's large key and softens "
+                         "its attention",
                      .scope = "every query and group of keys",
-                     .certificate = "K = (3,0), (0,29/10) and q = (1/10,1): the norm falls, the score "
-                                    "rises from 3/10 to 8/5",
+                     .certificate =
+                         "K = (3,0), (0,29/10) and q = (1/10,1): the norm falls, the score "
+                         "rises from 3/10 to 8/5",
                      .argue = argue_softening};
 
 const Claim claim_kk{
@@ -202,24 +211,27 @@ const Claim claim_kk{
 
 const Claim claim_ll{.id = "ll",
                      .title = "score-differences",
-                     .statement = "Scores of two heads of a group differ only through their "
-                                  "queries: s_i - s_j = (q_i - q_j).k",
+                     .statement =
+                         "Scores of two heads of a group differ only through their "
+                         "queries: s_i - s_j = (q_i - q_j).k",
                      .scope = "every shared key",
                      .certificate = "q k - p k = (q - p) k",
                      .argue = argue_score_difference};
 
 const Claim claim_mm{.id = "mm",
                      .title = "rescaled-queries",
-                     .statement = "A factor between query and key changes no score: (c q).(k / c) = "
-                                  "q.k for every c but 0",
+                     .statement =
+                         "A factor between query and key changes no score: (c q).(k / c) = "
+                         "q.k for every c but 0",
                      .scope = "every query and key",
                      .certificate = "the product changes by (c i - 1) q k, i = 1/c",
                      .argue = argue_rescaling};
 
 const Claim claim_nn{.id = "nn",
                      .title = "mean-query",
-                     .statement = "At the mean query the mean key keeps the sum of scores: sum "
-                                  "qbar.K_i = h qbar.mean K",
+                     .statement =
+                         "At the mean query the mean key keeps the sum of scores: sum "
+                         "qbar.K_i = h qbar.mean K",
                      .scope = "every group of h heads",
                      .certificate = "m k + m l = m (k + l)",
                      .argue = argue_mean_query};
@@ -235,7 +247,8 @@ const Claim claim_oo{
 const Claim claim_pp{
     .id = "pp",
     .title = "never-tied",
-    .statement = "As every head has its own query projection, the cap d_v on the rank never triggers",
+    .statement =
+        "As every head has its own query projection, the cap d_v on the rank never triggers",
     .scope = "all query projections and histories",
     .certificate = "equal query projections, and a single position: ranks d_v and 1",
     .argue = argue_never_tied};

@@ -13,8 +13,9 @@ using claim_certificates::polynomial_identity;
 using claim_certificates::require_bytes;
 
 ClaimVerdict argue_two_group_maps(Argument& argument, const TrainedModel* /*model*/) {
-  argument.say("h = g r, i = r m + t with 0 <= t < r: i g = m h + t g with 0 <= t g < h, so both "
-               "floors are m");
+  argument.say(
+      "h = g r, i = r m + t with 0 <= t < r: i g = m h + t g with 0 <= t g < h, so both "
+      "floors are m");
   argument.attach(polynomial_identity("(r*m + t)*g", "m*(g*r) + t*g"));
   argument.attach(polynomial_identity("g*r - t*g", "g*(r - t)"));
   int equal = 0, all = 0, differ = 0, uneven = 0;
@@ -43,9 +44,10 @@ ClaimVerdict argue_two_group_maps(Argument& argument, const TrainedModel* /*mode
 }
 
 ClaimVerdict argue_limits(Argument& argument, const TrainedModel* /*model*/) {
-  argument.say("with t = exp(s_0 - s_1) the output is (t v_0 + v_1) / (t + 1): its distance from "
-               "v_0 is |v_1 - v_0| / (t + 1), below any e > 0 for a score difference large enough, "
-               "and never 0");
+  argument.say(
+      "with t = exp(s_0 - s_1) the output is (t v_0 + v_1) / (t + 1): its distance from "
+      "v_0 is |v_1 - v_0| / (t + 1), below any e > 0 for a score difference large enough, "
+      "and never 0");
   argument.attach(polynomial_identity("t*v + u - (t + 1)*v", "u - v"));
   const Matrix values{{4, 0}, {0, 8}};
   for (const long t : {9, 99, 999}) {
@@ -57,9 +59,10 @@ ClaimVerdict argue_limits(Argument& argument, const TrainedModel* /*model*/) {
 }
 
 ClaimVerdict argue_span(Argument& argument, const TrainedModel* /*model*/) {
-  argument.say("outputs are combinations of the values, so in their row space; and with m the mean "
-               "of the values, which equal scores give, (1 - e) m + e v_j is an output for 0 < e < "
-               "1: it has positive weights; the two span e v_j");
+  argument.say(
+      "outputs are combinations of the values, so in their row space; and with m the mean "
+      "of the values, which equal scores give, (1 - e) m + e v_j is an output for 0 < e < "
+      "1: it has positive weights; the two span e v_j");
   argument.attach(polynomial_identity("(1 - e)*m + e*v - (1 - e)*m", "e*v"));
   const Matrix values{{4, 0}, {0, 8}};
   Matrix outputs;
@@ -79,15 +82,16 @@ ClaimVerdict argue_set(Argument& argument, const TrainedModel* /*model*/) {
   // x/4 + y/8 - 1 is 0 at the values and -1 at the origin.
   argument.attach(claim_certificates::separating_hyperplane(
       values, origin, {fraction(1, 4), fraction(1, 8)}, Rational(-1)));
-  argument.require(rank(values) == 2, "(0,0) is in the row space, of dimension {}, and is no output",
-                   rank(values));
+  argument.require(rank(values) == 2,
+                   "(0,0) is in the row space, of dimension {}, and is no output", rank(values));
   return ClaimVerdict::refuted;
 }
 
 ClaimVerdict argue_pattern_rank(Argument& argument, const TrainedModel* /*model*/) {
-  argument.say("softmax with d_k = 1: exp(q_i k_j) with distinct q_i and distinct k_j is a "
-               "generalised Vandermonde matrix, whose determinant is not zero for positive nodes; "
-               "rows are divided by their sums; wider queries contain these");
+  argument.say(
+      "softmax with d_k = 1: exp(q_i k_j) with distinct q_i and distinct k_j is a "
+      "generalised Vandermonde matrix, whose determinant is not zero for positive nodes; "
+      "rows are divided by their sums; wider queries contain these");
   argument.say("causal: a triangle with a positive diagonal, for all queries and keys");
   RankConfiguration c;
   c.group_size = 1;
@@ -117,8 +121,9 @@ ClaimVerdict argue_inverse_size(Argument& argument, const TrainedModel* /*model*
   argument.attach(polynomial_identity("2*L*n*(c*g)*d*s", "c*(2*L*n*g*d*s)"));
   require_bytes(argument, {32, 1, 4096, 8, 128, 2}, mpz_class(512) << 20);
   require_bytes(argument, {32, 1, 4096, 4, 128, 2}, mpz_class(256) << 20);
-  argument.require(true, "twice as many groups take twice the bytes: proportional to g, so it falls "
-                         "as 1 / (h / g), the queries on a group");
+  argument.require(true,
+                   "twice as many groups take twice the bytes: proportional to g, so it falls "
+                   "as 1 / (h / g), the queries on a group");
   return ClaimVerdict::refuted;
 }
 
@@ -136,8 +141,8 @@ ClaimVerdict argue_absent_queries(Argument& argument, const TrainedModel* /*mode
 }
 
 ClaimVerdict argue_layer_sums(Argument& argument, const TrainedModel* /*model*/) {
-  argument.attach(polynomial_identity("B*S*h*(d + e)*b + B*S*k*(f + g)*c",
-                                      "B*S*(h*(d + e)*b + k*(f + g)*c)"));
+  argument.attach(
+      polynomial_identity("B*S*h*(d + e)*b + B*S*k*(f + g)*c", "B*S*(h*(d + e)*b + k*(f + g)*c)"));
   require_bytes(argument, {2, 1, 1024, 8, 128, 2}, mpz_class(8) << 20);
   require_bytes(argument, {3, 1, 1024, 2, 256, 2}, mpz_class(6) << 20);
   argument.require(true, "layers of two shapes: 8 MiB + 6 MiB = 14 MiB");
@@ -145,9 +150,10 @@ ClaimVerdict argue_layer_sums(Argument& argument, const TrainedModel* /*model*/)
 }
 
 ClaimVerdict argue_blocks(Argument& argument, const TrainedModel* /*model*/) {
-  argument.say("positions of b bytes in blocks of m b bytes: position i is in block floor(i / m), at "
-               "((i mod m) b), and the last byte of a block is that of its last position: no "
-               "position is cut, and no byte lies between two");
+  argument.say(
+      "positions of b bytes in blocks of m b bytes: position i is in block floor(i / m), at "
+      "((i mod m) b), and the last byte of a block is that of its last position: no "
+      "position is cut, and no byte lies between two");
   argument.attach(polynomial_identity("(m*k + t)*b", "k*(m*b) + t*b"));
   argument.attach(polynomial_identity("m*b - (t + 1)*b", "(m - t - 1)*b"));
   // A block of the size of one position of h heads holds h / g positions of g heads.
@@ -174,26 +180,30 @@ const Claim claim_qq{
     .id = "qq",
     .title = "two-group-maps",
     .statement = "floor(i g / h) and floor(i / (h / g)) are one map if g divides h",
-    .scope = "all h, g; where g does not divide h, floor(i / floor(h / g)) is another map: all pairs "
-             "up to 64",
+    .scope =
+        "all h, g; where g does not divide h, floor(i / floor(h / g)) is another map: all pairs "
+        "up to 64",
     .certificate = "i g = m h + t g with 0 <= t g < h; h = 3, g = 2: (0,0,1) against (0,1,2)",
     .argue = argue_two_group_maps};
 
 const Claim claim_rr{.id = "rr",
                      .title = "ends-as-limits",
-                     .statement = "The end points of the segment between two values are limits of "
-                                  "outputs as the score difference diverges",
+                     .statement =
+                         "The end points of the segment between two values are limits of "
+                         "outputs as the score difference diverges",
                      .scope = "every two values",
                      .certificate = "o - v_0 = (v_1 - v_0) / (t + 1), t = exp(s_0 - s_1)",
                      .argue = argue_limits};
 
-const Claim claim_ss{.id = "ss",
-                     .title = "span-of-outputs",
-                     .statement = "The outputs of a head span the row space of V (restricted to the "
-                                  "visible positions)",
-                     .scope = "all values, free finite scores",
-                     .certificate = "((1 - e) m + e v) - (1 - e) m = e v, both outputs but for a factor",
-                     .argue = argue_span};
+const Claim claim_ss{
+    .id = "ss",
+    .title = "span-of-outputs",
+    .statement =
+        "The outputs of a head span the row space of V (restricted to the "
+        "visible positions)",
+    .scope = "all values, free finite scores",
+    .certificate = "((1 - e) m + e v) - (1 - e) m = e v, both outputs but for a factor",
+    .argue = argue_span};
 
 const Claim claim_tt{
     .id = "tt",
@@ -203,13 +213,15 @@ const Claim claim_tt{
     .certificate = "(0,0) is in the row space of (4,0), (0,8), and separated from all outputs",
     .argue = argue_set};
 
-const Claim claim_uu{.id = "uu",
-                     .title = "full-rank-patterns",
-                     .statement = "Attention patterns have full rank generically; causal ones always",
-                     .scope = "N queries on N keys, d_k >= 1, every N",
-                     .certificate = "a generalised Vandermonde matrix; a triangle with a positive "
-                                    "diagonal; exact instances of 6 positions",
-                     .argue = argue_pattern_rank};
+const Claim claim_uu{
+    .id = "uu",
+    .title = "full-rank-patterns",
+    .statement = "Attention patterns have full rank generically; causal ones always",
+    .scope = "N queries on N keys, d_k >= 1, every N",
+    .certificate =
+        "a generalised Vandermonde matrix; a triangle with a positive "
+        "diagonal; exact instances of 6 positions",
+    .argue = argue_pattern_rank};
 
 const Claim claim_vv{.id = "vv",
                      .title = "cache-ratio",
@@ -218,17 +230,19 @@ const Claim claim_vv{.id = "vv",
                      .certificate = "(2 L n h d s) g = (2 L n g d s) h",
                      .argue = argue_ratio};
 
-const Claim claim_ww{.id = "ww",
-                     .title = "cache-falls-as-one-over-g",
-                     .statement = "Cache size falls as 1/g in the number g of groups",
-                     .scope = "every model",
-                     .certificate = "bytes are proportional to g: 8 groups 512 MiB, 4 groups 256 MiB",
-                     .argue = argue_inverse_size};
+const Claim claim_ww{
+    .id = "ww",
+    .title = "cache-falls-as-one-over-g",
+    .statement = "Cache size falls as 1/g in the number g of groups",
+    .scope = "every model",
+    .certificate = "bytes are proportional to g: 8 groups 512 MiB, 4 groups 256 MiB",
+    .argue = argue_inverse_size};
 
 const Claim claim_xx{.id = "xx",
                      .title = "query-heads-absent",
-                     .statement = "The number of query heads is not in the bytes of a compact cache: "
-                                  "32 -> 64 leaves them",
+                     .statement =
+                         "The number of query heads is not in the bytes of a compact cache: "
+                         "32 -> 64 leaves them",
                      .scope = "every L, B, S, Hkv, dk, dv, b",
                      .certificate = "L B S Hkv (dk + dv) b",
                      .argue = argue_absent_queries};
@@ -243,8 +257,9 @@ const Claim claim_yy{.id = "yy",
 const Claim claim_zz{
     .id = "zz",
     .title = "whole-positions-in-blocks",
-    .statement = "Blocks whose size is a multiple of the bytes of a position hold whole positions in "
-                 "one contiguous run; of r times fewer heads r times as many fit",
+    .statement =
+        "Blocks whose size is a multiple of the bytes of a position hold whole positions in "
+        "one contiguous run; of r times fewer heads r times as many fit",
     .scope = "every block and position size",
     .certificate = "(m k + t) b = k (m b) + t b and m b - (t + 1) b = (m - t - 1) b",
     .argue = argue_blocks};

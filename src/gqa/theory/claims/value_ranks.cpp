@@ -29,8 +29,9 @@ ClaimVerdict argue_r(Argument& argument, const TrainedModel* /*model*/) {
                    "over the rationals, G = 3, d_v = 2, N = 9: rank {} of own histories, {} of a "
                    "shared one",
                    rank(own), rank(shared));
-  argument.say("all sizes: ones on the diagonal of the histories side by side give min(N, d_v) and "
-               "min(N, G d_v), as many as there are rows or different columns");
+  argument.say(
+      "all sizes: ones on the diagonal of the histories side by side give min(N, d_v) and "
+      "min(N, G d_v), as many as there are rows or different columns");
   const RankConfiguration c = rank_group(3, 9, 2);
   argument.attach(rank_certificate(values_of_witness(c, 1, false)));
   argument.attach(rank_certificate(values_of_witness(c, 1, true)));
@@ -43,7 +44,8 @@ const Claim claim_r{
     .id = "r",
     .title = "value-dictionary",
     .statement =
-        "The values of a group have generic rank min(N, d_v) when V is shared and min(N, G d_v) when "
+        "The values of a group have generic rank min(N, d_v) when V is shared and min(N, G d_v) "
+        "when "
         "it is not: a factor G needs N >= G d_v",
     .scope = "all sizes; instances G = 8, d_v = 16, N = 16, 64, 128, 200 and small sizes",
     .certificate = "unit matrices against the count of dimensions; integer witnesses with operands",
@@ -57,13 +59,15 @@ using namespace claim_instances;
 void say_general_proof(Argument& argument) {
   argument.say("all sizes, m = min(d_v, d_model): let W_h show the first m coordinates");
   argument.say("N <= m: values with ones on the diagonal and one invertible pattern (claim uu)");
-  argument.say("N > m: ones on the diagonal, then zeros: a row is (c(q_1), ..., c(q_G)), c(q) the "
-               "first m weights of a query; with d_k = 1 and distinct keys these rows span all G m "
-               "dimensions: a functional that kills them makes each sum_j a_hj c_j(q) a constant "
-               "kappa_h; the coefficient of exp(q k_l), l > m, is kappa_h = 0, so a = 0; take min(N, G "
-               "m) independent rows");
-  argument.say("causal: the same queries in all heads for the first m rows, which make a triangle; "
-               "differences c(q_h) - c(q_1) in the others: m + min(N - m, (G - 1) m)");
+  argument.say(
+      "N > m: ones on the diagonal, then zeros: a row is (c(q_1), ..., c(q_G)), c(q) the "
+      "first m weights of a query; with d_k = 1 and distinct keys these rows span all G m "
+      "dimensions: a functional that kills them makes each sum_j a_hj c_j(q) a constant "
+      "kappa_h; the coefficient of exp(q k_l), l > m, is kappa_h = 0, so a = 0; take min(N, G "
+      "m) independent rows");
+  argument.say(
+      "causal: the same queries in all heads for the first m rows, which make a triangle; "
+      "differences c(q_h) - c(q_1) in the others: m + min(N - m, (G - 1) m)");
   argument.say("own histories: copies of the shared one; more than N, or G m, it cannot be");
 }
 
@@ -127,8 +131,9 @@ ClaimVerdict argue_t(Argument& argument, const TrainedModel* /*model*/) {
   const Matrix stack = exact_stack(c);
   argument.require(rank(stack) == 2, "G = 4, d_v = 2, N = 12 over the rationals: rank {}",
                    rank(stack));
-  argument.say("all sizes: P V [W_1 | ... | W_G] has the d_v columns of P V in between; copies show "
-               "that d_v is reached if N and G d_model allow it");
+  argument.say(
+      "all sizes: P V [W_1 | ... | W_G] has the d_v columns of P V in between; copies show "
+      "that d_v is reached if N and G d_model allow it");
   argument.attach(rank_certificate(stacked_output_of_witness(c, 1, false)));
   return ClaimVerdict::proved;
 }
@@ -212,8 +217,9 @@ ClaimVerdict argue_v(Argument& argument, const TrainedModel* /*model*/) {
                      "over the rationals, G = 3, d_v = 2, N = 9, d_model = {}: rank {}", model_size,
                      rank(sum));
   }
-  argument.say("all sizes: the stack of unprojected heads, of generic rank min(N, G d_v) (claim s), "
-               "times any matrix of as many rows: a generic one keeps min(that, d_model)");
+  argument.say(
+      "all sizes: the stack of unprojected heads, of generic rank min(N, G d_v) (claim s), "
+      "times any matrix of as many rows: a generic one keeps min(that, d_model)");
   c = rank_group(3, 9, 2);
   for (const std::int64_t model_size : {4, 9}) {
     c.model_size = model_size;
