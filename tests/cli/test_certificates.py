@@ -114,7 +114,11 @@ class Certificates(CommandLine):
             self.run_program(*group, *more, "--certificates", self.folder / f"rank-{number}", status=HOLDS)
         cache = ["--layers", 2, "--q-heads", 4, "--kv-heads", 2, "--head-size", 8, "--type", "float16"]
         self.run_program("ledger", *cache, "--positions", 7, "--certificate", self.folder / "ledger.json", status=HOLDS)
-        return sorted(path for path in self.folder.rglob("*.json") if path.name != "weights.json")
+        # One of the trained groups stands for all: the second checker takes seconds for each.
+        def is_taken(path):
+            return path.name != "weights.json" and (MANY > 1 or not re.search(r"claim-gg-(?!1\.json)", path.name))
+
+        return sorted(filter(is_taken, self.folder.rglob("*.json")))
 
     def test_a_second_checker_agrees_on_all_and_on_mutations(self):
         paths = self.write_all()

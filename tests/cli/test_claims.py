@@ -19,8 +19,7 @@ class Claims(CommandLine):
                 self.assertEqual(claim["verdict"], "refuted", claim)
             else:
                 self.assertEqual(claim["verdict"], "proved", claim)
-            # That of the trained model is enclosed anew from its recordings.
-            self.assertTrue(claim["certificates"] or claim["id"] == "gg", claim)
+            self.assertTrue(claim["certificates"], claim["id"])
             self.assertEqual(claim["failures"], [])
             self.assertTrue(claim["statement"] and claim["scope"] and claim["certificate"])
 

@@ -8,7 +8,7 @@ namespace gqa::certificate_rules {
 namespace {
 
 mpz_class scaled(const mpz_class& x, unsigned bits) {
-  return mpz_class(x << bits);
+  return x << bits;
 }
 mpz_class floor_quotient(const mpz_class& a, const mpz_class& b) {
   mpz_class result;
@@ -51,12 +51,20 @@ Enclosure Enclosure::operator-(const Enclosure& other) const {
 }
 
 Enclosure Enclosure::operator*(const Enclosure& other) const {
+  if (lower_ >= 0 && other.lower_ >= 0) {
+    mpz_class least = lower_ * other.lower_, most = upper_ * other.upper_;
+    mpz_fdiv_q_2exp(least.get_mpz_t(), least.get_mpz_t(), bits);
+    mpz_cdiv_q_2exp(most.get_mpz_t(), most.get_mpz_t(), bits);
+    return {std::move(least), std::move(most)};
+  }
   const std::array<mpz_class, 4> products{
       mpz_class(lower_ * other.lower_), mpz_class(lower_ * other.upper_),
       mpz_class(upper_ * other.lower_), mpz_class(upper_ * other.upper_)};
-  const auto [least, most] = std::minmax_element(products.begin(), products.end());
-  const mpz_class unit = scaled(1, bits);
-  return {floor_quotient(*least, unit), ceiling_quotient(*most, unit)};
+  const auto [lowest, highest] = std::minmax_element(products.begin(), products.end());
+  mpz_class least = *lowest, most = *highest;
+  mpz_fdiv_q_2exp(least.get_mpz_t(), least.get_mpz_t(), bits);
+  mpz_cdiv_q_2exp(most.get_mpz_t(), most.get_mpz_t(), bits);
+  return {std::move(least), std::move(most)};
 }
 
 Enclosure Enclosure::operator/(const Enclosure& other) const {
