@@ -1,7 +1,7 @@
 // The scores of one head of a group, its own and those by the mean projection.
 #pragma once
 
-#include "gqa/theory/weight_pooling.hpp"
+#include "gqa/theory/projection_group.hpp"
 
 namespace gqa {
 
