@@ -35,10 +35,11 @@ class CheckWork {
     }
     left() -= steps;
   }
-  /// A product or sum with this result: the greatest common divisor grows with the square of it.
+  /// A product or sum with this result, as measured: a greatest common divisor of a thousand limbs
+  /// takes as long as some six hundred small ones, of ten thousand some forty thousand.
   static void spend_on(const Rational& result) {
     const std::size_t limbs = mpz_size(result.get_num_mpz_t()) + mpz_size(result.get_den_mpz_t());
-    spend(1 + limbs / 2 + limbs * limbs / 64);
+    spend(1 + limbs / 4 + limbs * limbs / 2500);
   }
 
  private:
