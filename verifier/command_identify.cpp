@@ -6,11 +6,13 @@
 #include "arguments.hpp"
 #include "cluster.hpp"
 #include "command.hpp"
+#include "gqa/diagnose/arithmetic/kernel_arithmetic.hpp"
 #include "gqa/diagnose/identify/identified_contract.hpp"
 #include "gqa/diagnose/probes/identify.hpp"
 #include "gqa/diagnose/probes/kernel_probes.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/recordings.hpp"
+#include "gqa/report/arithmetic_report.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/identified_report.hpp"
 #include "gqa/report/probe_report.hpp"
@@ -47,6 +49,16 @@ ExitStatus status_of(const std::vector<ProbeReport>& reports) {
   return status;
 }
 
+// The probes of the arithmetic take the plain contract for granted.
+KernelArithmetic arithmetic_of(KernelHost& host, ElementType type, const ProbeReport& report) {
+  if (report.count(Verdict::fail) > 0 || report.has_findings()) {
+    KernelArithmetic unread;
+    unread.reason = "it can be read only of a kernel that follows the contract";
+    return unread;
+  }
+  return read_arithmetic(kernel_runner(host, type), type, experiment_limits(host.capabilities()));
+}
+
 ExitStatus identify_kernel(const IdentifyFlags& options) {
   KernelHost host = options.kernel.start();
   std::vector<ProbeReport> reports;
@@ -57,8 +69,11 @@ ExitStatus identify_kernel(const IdentifyFlags& options) {
   for (const ElementType type : probe_types(host.capabilities(), options.type.type())) {
     reports.push_back(run_probes(kernel_runner(host, type), type));
     const std::vector<IdentifiedRule> rules = identify(reports.back());
-    text += fmt::format("\n{}\n{}", name(type), identify_text(reports.back(), rules));
+    const KernelArithmetic arithmetic = arithmetic_of(host, type, reports.back());
+    text += fmt::format("\n{}\n{}{}", name(type), identify_text(reports.back(), rules),
+                        arithmetic_text(arithmetic));
     json["types"].push_back(identify_json(reports.back(), rules));
+    json["types"].back()["arithmetic"] = arithmetic_json(arithmetic);
     shown.push_back({reports.back(), rules});
   }
   write_results(text, json, options.files,

@@ -43,10 +43,10 @@ using FourTerms = std::array<double, 4>;
 using FourTermSums =
     std::function<std::optional<std::vector<double>>(const std::vector<FourTerms>&)>;
 
-/// Precision: (2^(k+2), 4, 0, -2^(k+2)) is 4 as long as the first sum holds k + 1 bits, else 0 (or 8).
-/// Rounding, with B = 2^(p+2) of which the unit is 8: (B, 6, 0, -B), (B, 2, 0, -B), (-B, -6, 0, B)
-/// give 1, 0, -1 units to nearest and 0, 0, 0 toward zero; (B, 4, 0, -B) and (B, 8, 4, -B) are ties.
-/// Two calls.
+/// Precision: (2^(k+2), 4, 0, -2^(k+2)) is 4 as long as the first sum holds k + 1 bits, else 0 (or
+/// 8). Rounding, with B = 2^(p+2) of which the unit is 8: (B, 6, 0, -B), (B, 2, 0, -B), (-B, -6, 0,
+/// B) give 1, 0, -1 units to nearest and 0, 0, 0 toward zero; (B, 4, 0, -B) and (B, 8, 4, -B) are
+/// ties. Two calls.
 std::optional<Accumulator> read_accumulator(const FourTermSums& sums);
 
 }  // namespace gqa

@@ -76,6 +76,12 @@ std::int64_t Experiments::keys(std::int64_t wanted) const {
   return keys;
 }
 
+double Experiments::as_output(double value) const {
+  const double output = rounded(value, format());
+  const double normal = std::ldexp(1, float_format(type_)->minimum_exponent);
+  return flushes_outputs_ && std::fabs(output) < normal ? 0 : output;
+}
+
 std::optional<ProbeMatrix> Experiments::run(const ProbeMatrix& query, const ProbeMatrix& key,
                                             const ProbeMatrix& value) {
   return form_ ? run_as(*form_, query, key, value) : std::nullopt;
@@ -93,8 +99,7 @@ std::optional<std::vector<double>> Experiments::equal_weight_sums(const ProbeMat
 
 std::optional<ProbeMatrix> Experiments::run_as(const Form& form, const ProbeMatrix& query,
                                                const ProbeMatrix& key, const ProbeMatrix& value) {
-  const std::int64_t rows =
-      form.single_rows ? 1 : chunk_size(query.rows, limits_.queries);
+  const std::int64_t rows = form.single_rows ? 1 : chunk_size(query.rows, limits_.queries);
   std::int64_t columns = chunk_size(value.columns, limits_.value_size);
   if (form.equal_sizes) columns = query.columns;
   std::vector<Chunk> chunks;
@@ -103,7 +108,8 @@ std::optional<ProbeMatrix> Experiments::run_as(const Form& form, const ProbeMatr
       chunks.push_back({row, column});
     }
   }
-  std::int64_t heads = std::max<std::int64_t>(1, elements_per_call / (key.rows * (key.columns + columns)));
+  std::int64_t heads =
+      std::max<std::int64_t>(1, elements_per_call / (key.rows * (key.columns + columns)));
   if (form.fixed_heads > 0) heads = form.fixed_heads;
   ProbeMatrix output(query.rows, value.columns);
   for (std::size_t begin = 0; begin < chunks.size(); begin += static_cast<std::size_t>(heads)) {
@@ -125,7 +131,8 @@ bool Experiments::run_chunks(const Form& form, const ProbeMatrix& query, const P
   std::vector<double> queries, keys, values;
   for (std::int64_t head = 0; head < heads * form.group; ++head) {
     const std::int64_t n = std::min(head / form.group, used - 1);
-    for (std::int64_t row = chunks[static_cast<std::size_t>(n)].row, end = row + rows; row < end; ++row) {
+    for (std::int64_t row = chunks[static_cast<std::size_t>(n)].row, end = row + rows; row < end;
+         ++row) {
       for (std::int64_t c = 0; c < query.columns; ++c) {
         queries.push_back(row < query.rows ? rounded(query(row, c), format()) : 0);
       }
@@ -144,7 +151,8 @@ bool Experiments::run_chunks(const Form& form, const ProbeMatrix& query, const P
   probe.name = "arithmetic";
   probe.contract.causal = form.single_rows;
   probe.contract.causal_alignment = CausalAlignment::bottom_right;
-  probe.tensors.query = encoded_tensor(type_, {1, heads * form.group, rows, query.columns}, queries);
+  probe.tensors.query =
+      encoded_tensor(type_, {1, heads * form.group, rows, query.columns}, queries);
   probe.tensors.key = encoded_tensor(type_, {1, heads, key.rows, key.columns}, keys);
   probe.tensors.value = encoded_tensor(type_, {1, heads, value.rows, columns}, values);
   ++calls_;

@@ -59,9 +59,14 @@ class Experiments {
   /// The largest power of two up to `wanted` that the kernel takes.
   std::int64_t keys(std::int64_t wanted) const;
   std::int64_t calls() const { return calls_; }
+  /// Subnormal outputs come back as zero: set once that was seen.
+  bool flushes_outputs() const { return flushes_outputs_; }
+  void set_flushes_outputs(bool flushes) { flushes_outputs_ = flushes; }
+  /// A number as the output holds it: rounded to the type, flushed if it is subnormal.
+  double as_output(double value) const;
 
-  /// [T, dv] for query [T, dk], key [S, dk] and value [S, dv], whose numbers are rounded to the type
-  /// first. nullopt: the kernel refused it, or did something that no kernel may do.
+  /// [T, dv] for query [T, dk], key [S, dk] and value [S, dv], whose numbers are rounded to the
+  /// type first. nullopt: the kernel refused it, or did something that no kernel may do.
   std::optional<ProbeMatrix> run(const ProbeMatrix& query, const ProbeMatrix& key,
                                  const ProbeMatrix& value);
   /// A call with all queries and keys zero, so that every weight is equal, times S / unit.
@@ -91,6 +96,7 @@ class Experiments {
   ExperimentLimits limits_;
   std::optional<Form> form_;
   std::int64_t calls_ = 0;
+  bool flushes_outputs_ = false;
 };
 
 }  // namespace gqa

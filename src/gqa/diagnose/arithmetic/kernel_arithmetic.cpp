@@ -54,6 +54,7 @@ KernelArithmetic read_arithmetic(const ProbeRunner& runner, ElementType type,
     result.reason = "the kernel refused every small problem without a rule";
     return result;
   }
+  const std::vector<ArithmeticEntry> subnormals = read_subnormals(experiments);
   const KeySums keys = read_key_sums(experiments);
   append(result.entries, keys.entries());
   const ScoreSums scores = read_score_sums(experiments);
@@ -67,7 +68,7 @@ KernelArithmetic read_arithmetic(const ProbeRunner& runner, ElementType type,
   }
   append(result.entries, scale.value_or(ScaleReading{}).entries());
   append(result.entries, division_entries(division, weights, keys));
-  append(result.entries, read_subnormals(experiments));
+  append(result.entries, subnormals);
   result.calls = experiments.calls();
   return result;
 }

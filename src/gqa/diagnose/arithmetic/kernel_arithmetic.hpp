@@ -19,11 +19,11 @@ struct KernelArithmetic {
   const ArithmeticEntry* find(std::string_view entry) const;
 };
 
-/// Reads how a kernel computes: the order, tiles and splits of its sums over keys, their accumulator
-/// and its rounding, the same over dk, the formats of operands, scores, weights and the exponential,
-/// the place of the scale, the base of the exponential, the division and subnormal numbers. What
-/// the probes cannot tell apart is `open` and names every answer that fits among those that are
-/// listed; what fits none of them is not identifiable.
+/// Reads how a kernel computes: the order, tiles and splits of its sums over keys, their
+/// accumulator and its rounding, the same over dk, the formats of operands, scores, weights and the
+/// exponential, the place of the scale, the base of the exponential, the division and subnormal
+/// numbers. What the probes cannot tell apart is `open` and names every answer that fits among
+/// those that are listed; what fits none of them is not identifiable.
 ///
 /// The kernel must follow the plain contract softmax(q k^T / sqrt(dk)) v: read `identify` first, a
 /// kernel with a wrong scale is read wrongly. Types: binary32, binary16 and bfloat16; others are

@@ -32,6 +32,7 @@ std::vector<KeyOrder> fitting_orders(const KeySums& sums) {
   for (const SumOrder& order : sum_orders(total, tiles, true)) {
     std::vector<KeyOrder> ways;
     for (const bool running : {true, false}) {
+      if (!running && is_named_otherwise(order, total)) continue;
       const KeyOrder way{order, running};
       const bool fits = std::ranges::all_of(
           sums.scopes, [&](const MaximumScope& scope) { return allows(way, scope); });
@@ -60,7 +61,8 @@ std::array<std::int64_t, 4> four_leaves(const std::vector<PathReading>& paths) {
   std::vector<Meeting> meetings;
   const PathReading& fine = paths.front();
   for (std::int64_t n = 1; n < fine.set.count; ++n) {
-    meetings.push_back({static_cast<double>(fine.sizes[static_cast<std::size_t>(n)]), n * fine.set.stride});
+    meetings.push_back(
+        {static_cast<double>(fine.sizes[static_cast<std::size_t>(n)]), n * fine.set.stride});
   }
   std::ranges::stable_sort(meetings, {}, &Meeting::share);
   const std::int64_t sibling = meetings.front().key;
@@ -131,6 +133,10 @@ bool tree_shows_tile(const std::vector<KeyOrder>& orders) {
 
 KeySums read_key_sums(Experiments& experiments) {
   KeySums sums;
+  if (experiments.type() == ElementType::binary16 && experiments.flushes_outputs()) {
+    sums.reason = "outputs that are flushed to zero hide the counts, which are subnormal";
+    return sums;
+  }
   sums.paths = read_key_paths(experiments);
   const std::int64_t total = experiments.keys(1024);
   if (const auto scope = read_maximum_scope(experiments, total)) sums.scopes.push_back(*scope);
@@ -160,9 +166,10 @@ std::vector<ArithmeticEntry> KeySums::entries() const {
   const std::string by_tree = "equal scores, large values that cancel";
   std::string why;
   if (orders.empty()) {
-    why = paths.empty() ? "the sums could not be read"
-                        : "no order that is listed; added along the way from key 0: " +
-                              path_text(paths.front());
+    why = !reason.empty() ? reason
+          : paths.empty() ? "the sums could not be read"
+                          : "no order that is listed; added along the way from key 0: " +
+                                path_text(paths.front());
   }
   std::vector<std::string> inner, tiles, maxima, parts, merges;
   const std::int64_t total = paths.empty() ? 0 : paths.front().set.total;
@@ -192,10 +199,12 @@ std::vector<ArithmeticEntry> KeySums::entries() const {
   return {arithmetic_entry("sums over keys", inner, by_tree, why),
           arithmetic_entry("tile of keys", tiles, by_tree + "; the running maximum",
                            tiles.empty() ? maximum_why : why),
-          arithmetic_entry("maximum of the scores", maxima, "scores that rise along the row", maximum_why),
+          arithmetic_entry("maximum of the scores", maxima, "scores that rise along the row",
+                           maximum_why),
           arithmetic_entry("splits of the keys", parts, by_tree, why),
           arithmetic_entry("merge of the splits", merges, by_tree, why),
-          arithmetic_entry("accumulator over keys", format, by_cancelling, orders.empty() ? why : inside),
+          arithmetic_entry("accumulator over keys", format, by_cancelling,
+                           orders.empty() ? why : inside),
           arithmetic_entry("rounding over keys", rounding, by_cancelling, why)};
 }
 

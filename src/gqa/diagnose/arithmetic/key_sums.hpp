@@ -26,14 +26,15 @@ struct KeySums {
   std::vector<KeyOrder> orders;  ///< every one that fits
   std::optional<Accumulator> accumulator;
   std::optional<int> fused_precision;  ///< bits that terms of one fused block keep
+  std::string reason;                  ///< why nothing was read, if so
   std::int64_t sibling = 1;            ///< the key that key 0 is added to first
 
   /// order, tile, splits, merge, accumulator and its rounding
   std::vector<ArithmeticEntry> entries() const;
 };
 
-/// All keys score the same, so that every weight is 1 before it is normalised and the kernel adds the
-/// values in its own order. 8 to 20 calls.
+/// All keys score the same, so that every weight is 1 before it is normalised and the kernel adds
+/// the values in its own order. 8 to 20 calls.
 KeySums read_key_sums(Experiments& experiments);
 
 }  // namespace gqa

@@ -51,8 +51,12 @@ double sum_to_odd(double a, double b) {
 
 }  // namespace
 
-std::string_view name(NarrowFormat format) { return limits_of(format).name; }
-int precision_of(NarrowFormat format) { return limits_of(format).precision; }
+std::string_view name(NarrowFormat format) {
+  return limits_of(format).name;
+}
+int precision_of(NarrowFormat format) {
+  return limits_of(format).precision;
+}
 
 NarrowFormat narrow_format(ElementType type) {
   switch (type) {
@@ -73,7 +77,8 @@ double rounded(double value, NarrowFormat format, SumRounding rounding) {
   if (!std::isfinite(value) || value == 0) return value;
   const NarrowLimits limits = limits_of(format);
   const int exponent = std::ilogb(value) + 1;
-  const int unit = std::max(exponent - limits.precision, limits.minimum_exponent - limits.precision + 1);
+  const int unit =
+      std::max(exponent - limits.precision, limits.minimum_exponent - limits.precision + 1);
   const double scaled = std::ldexp(value, -unit);
   const double integer =
       rounding == SumRounding::toward_zero ? std::trunc(scaled) : std::nearbyint(scaled);

@@ -25,7 +25,8 @@ enum class SumRounding { to_nearest, toward_zero };
 double rounded(double value, NarrowFormat format);
 /// The same for results of an accumulator in binary32 or binary16.
 double rounded(double value, NarrowFormat format, SumRounding rounding);
-/// a + b, rounded once. Preconditions: a and b are numbers of the formats above, or products of two.
+/// a + b, rounded once. Preconditions: a and b are numbers of the formats above, or products of
+/// two.
 double rounded_sum(double a, double b, NarrowFormat format, SumRounding rounding);
 
 }  // namespace gqa

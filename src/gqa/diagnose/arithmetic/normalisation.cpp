@@ -11,7 +11,9 @@
 namespace gqa {
 namespace {
 
-double to_binary32(double x) { return rounded(x, NarrowFormat::binary32); }
+double to_binary32(double x) {
+  return rounded(x, NarrowFormat::binary32);
+}
 
 // `equal` keys of score 0, the others far below; the given value rows on the first of them.
 std::optional<std::vector<double>> equal_key_sums(Experiments& experiments, std::int64_t total,
@@ -76,7 +78,8 @@ std::optional<DivisionReading> division_of_three(Experiments& experiments, SumRo
                                   DivisionKind::normalised_fused, DivisionKind::normalised_split}) {
     double fitting = 0;
     for (std::size_t n = 0; n < output->size(); ++n) {
-      if (predicted(kind, {rows[0][n], rows[1][n], rows[2][n]}, rounding) == (*output)[n]) ++fitting;
+      if (predicted(kind, {rows[0][n], rows[1][n], rows[2][n]}, rounding) == (*output)[n])
+        ++fitting;
     }
     shares.emplace_back(kind, fitting / static_cast<double>(output->size()));
   }
@@ -193,12 +196,14 @@ std::vector<ArithmeticEntry> read_subnormals(Experiments& experiments) {
   std::vector<std::string> outputs, inputs;
   if (output) {
     const bool kept = output->data[0] == normal / 2;
+    experiments.set_flushes_outputs(output->data[0] == 0);
     if (kept || output->data[0] == 0) outputs.emplace_back(kept ? "kept" : "flushed to zero");
     if (kept && output->data[1] == normal / 2) inputs.emplace_back("kept");
     if (kept && output->data[1] == 0) inputs.emplace_back("flushed to zero");
   }
   const std::string why = inputs.empty() ? "shows only where outputs are kept" : "";
-  return {arithmetic_entry("subnormal outputs", outputs, "the mean of the smallest normal number and zero"),
+  return {arithmetic_entry("subnormal outputs", outputs,
+                           "the mean of the smallest normal number and zero"),
           arithmetic_entry("subnormal values", inputs, "the mean of two subnormal values", why)};
 }
 

@@ -35,7 +35,8 @@ std::vector<ArithmeticEntry> division_entries(const std::optional<DivisionReadin
                                               const std::optional<WeightReading>& weights,
                                               const KeySums& sums);
 
-/// Subnormal numbers: value coordinates, and outputs that are subnormal. One call.
+/// Subnormal numbers: value coordinates, and outputs that are subnormal; tells the experiments
+/// whether those are flushed. One call.
 std::vector<ArithmeticEntry> read_subnormals(Experiments& experiments);
 
 }  // namespace gqa

@@ -50,7 +50,8 @@ Survivals survivals(Experiments& experiments, std::int64_t total, const LaterKey
   return result;
 }
 
-// Is exp(-score) zero as a weight? A key that scores 0 after one that scores `score`. nullopt: refused.
+// Is exp(-score) zero as a weight? A key that scores 0 after one that scores `score`. nullopt:
+// refused.
 std::optional<bool> weight_vanishes(Experiments& experiments, double score) {
   const std::int64_t width = experiments.key_size(64);
   ProbeMatrix key(2, width), query(1, width), value(2, 1);
@@ -113,7 +114,8 @@ std::optional<MaximumScope> read_maximum_scope(Experiments& experiments, std::in
     if (!coarse) return std::nullopt;
     first = first_survival(*coarse);
     if (!first) return std::nullopt;
-    // All survive because weights hold exp(-20): then what vanished before did so under one maximum.
+    // All survive because weights hold exp(-20): then what vanished before did so under one
+    // maximum.
     if (*first == 0 && !weight_vanishes(experiments, scores.late).value_or(true)) return scope;
     if (*first == bands.count) return std::nullopt;
   }

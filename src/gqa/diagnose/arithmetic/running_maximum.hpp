@@ -17,10 +17,10 @@ struct MaximumScope {
 };
 
 /// Key 0 scores 0, key 1 scores 60, and later keys one after the other 120. exp(-120) is zero in
-/// binary32 and exp(-60) exp(-60) is not as long as it is a large value that is multiplied twice: the
-/// output is not zero exactly where key 0 was weighted under the maximum 60 and rescaled later. In
-/// binary16, whose exponents are narrow: 9 and 18. Where weights are so narrow that exp(-60) is zero,
-/// too: key 1 scores 0, and the later key 20.
+/// binary32 and exp(-60) exp(-60) is not as long as it is a large value that is multiplied twice:
+/// the output is not zero exactly where key 0 was weighted under the maximum 60 and rescaled later.
+/// In binary16, whose exponents are narrow: 9 and 18. Where weights are so narrow that exp(-60) is
+/// zero, too: key 1 scores 0, and the later key 20.
 ///
 /// nullopt: the kernel refused it, or its weights hold the smaller exponential as well, so that
 /// nothing is seen. 2 or 3 calls.

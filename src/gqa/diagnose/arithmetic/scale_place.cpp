@@ -14,7 +14,9 @@
 namespace gqa {
 namespace {
 
-double to_float(double x) { return rounded(x, NarrowFormat::binary32); }
+double to_float(double x) {
+  return rounded(x, NarrowFormat::binary32);
+}
 
 // What the kernel was found to do so far.
 struct KnownArithmetic {
@@ -55,7 +57,8 @@ double modelled_score(const KnownArithmetic& known, ScalePlace place, const Argu
   return rounded(known.product(x.query * x.key), stored);
 }
 
-double modelled_output(const KnownArithmetic& known, const ScaleModel& model, const Argument& x) {
+double modelled_output(const Experiments& experiments, const KnownArithmetic& known,
+                       const ScaleModel& model, const Argument& x) {
   const double log2e = to_float(std::numbers::log2e);
   const double score = modelled_score(known, model.place, x);
   double weight = 0;
@@ -71,7 +74,7 @@ double modelled_output(const KnownArithmetic& known, const ScaleModel& model, co
   const double output = known.weights.normalised
                             ? rounded(to_float(weight / sum), known.weights.stored)
                             : to_float(rounded(weight, known.weights.stored) / sum);
-  return rounded(output, known.type);
+  return experiments.as_output(output);
 }
 
 // The largest -score at which the stored weight is a normal number.
@@ -88,9 +91,9 @@ double largest_distance(const KnownArithmetic& known) {
 }
 
 constexpr std::array scale_models{
-    ScaleModel{ScalePlace::query, false}, ScaleModel{ScalePlace::query, true},
-    ScaleModel{ScalePlace::both, false},  ScaleModel{ScalePlace::both, true},
-    ScaleModel{ScalePlace::score, false}, ScaleModel{ScalePlace::score, true},
+    ScaleModel{ScalePlace::query, false},         ScaleModel{ScalePlace::query, true},
+    ScaleModel{ScalePlace::both, false},          ScaleModel{ScalePlace::both, true},
+    ScaleModel{ScalePlace::score, false},         ScaleModel{ScalePlace::score, true},
     ScaleModel{ScalePlace::exponent_factor, true}};
 
 using ModelOutputs = std::vector<std::array<double, scale_models.size()>>;
@@ -179,7 +182,7 @@ std::optional<ScaleReading> read_scale_place(Experiments& experiments, const Wei
   ModelOutputs outputs(drawn.size());
   for (std::size_t n = 0; n < drawn.size(); ++n) {
     for (std::size_t m = 0; m < scale_models.size(); ++m) {
-      outputs[n][m] = modelled_output(known, scale_models[m], drawn[n]);
+      outputs[n][m] = modelled_output(experiments, known, scale_models[m], drawn[n]);
     }
   }
   const std::vector<std::size_t> chosen = telling_arguments(outputs);
@@ -202,7 +205,8 @@ std::optional<ScaleReading> read_scale_place(Experiments& experiments, const Wei
     reading.share = std::max(reading.share, shares[m]);
   }
   for (std::size_t m = 0; m < scale_models.size(); ++m) {
-    if (reading.share >= 0.8 && shares[m] >= reading.share - 0.01) reading.models.push_back(scale_models[m]);
+    if (reading.share >= 0.8 && shares[m] >= reading.share - 0.01)
+      reading.models.push_back(scale_models[m]);
   }
   return reading;
 }
@@ -214,7 +218,12 @@ std::vector<ArithmeticEntry> ScaleReading::entries() const {
     bases.emplace_back(model.base_two ? "2" : "e");
   }
   const std::string by = "arguments at which the ways to compute exp(scale s) differ most";
-  const std::string why = models.empty() ? fmt::format("no way that is listed predicts 4 of 5 arguments; the best {:.0f} %", 100 * share) : "";
+  const std::string why =
+      !models.empty() ? ""
+      : share == 0
+          ? "the weights are not known, or the kernel refused the probe"
+          : fmt::format("no way that is listed predicts 4 of 5 arguments; the best {:.0f} %",
+                        100 * share);
   return {arithmetic_entry("place of the scale", places, by, why),
           arithmetic_entry("base of the exponential", bases, by, why)};
 }

@@ -29,8 +29,8 @@ struct ScaleReading {
   std::vector<ArithmeticEntry> entries() const;
 };
 
-/// Of 40,000 arguments those where each two models lie farthest apart are asked: one key of score 0,
-/// one of score -g k scale. dk = 96, so that the scale rounds. One call. nullopt: refused.
+/// Of 40,000 arguments those where each two models lie farthest apart are asked: one key of score
+/// 0, one of score -g k scale. dk = 96, so that the scale rounds. One call. nullopt: refused.
 std::optional<ScaleReading> read_scale_place(Experiments& experiments, const WeightModel& weights,
                                              const ScoreSums& scores);
 

@@ -39,14 +39,16 @@ struct ScoreUnits {
   double key, large, unit;
 };
 ScoreUnits score_units(const Experiments& experiments, bool single) {
-  if (experiments.type() == ElementType::binary16) return {0x1p15, 0x1p15, single ? 0x1p-12 : 0x1p-14};
+  if (experiments.type() == ElementType::binary16)
+    return {0x1p15, 0x1p15, single ? 0x1p-12 : 0x1p-14};
   return {1, 0x1p40, single ? 8.0 : 4.0};
 }
 
 std::vector<PathReading> unread_score_paths(const LeafSet& set) {
   std::vector<PathReading> paths;
   for (const std::int64_t leaf : {0, 1, 5}) {
-    paths.push_back({set, leaf, std::vector<std::int64_t>(static_cast<std::size_t>(set.count), set.count)});
+    paths.push_back(
+        {set, leaf, std::vector<std::int64_t>(static_cast<std::size_t>(set.count), set.count)});
     paths.back().sizes[static_cast<std::size_t>(leaf)] = 0;
   }
   return paths;
@@ -66,7 +68,8 @@ std::optional<std::vector<PathReading>> counted_score_paths(Experiments& experim
       query(row++, n * set.stride) = -units.large;
     }
   }
-  const auto scores = shown_scores(experiments, query, Numbers(static_cast<std::size_t>(set.total), units.key));
+  const auto scores =
+      shown_scores(experiments, query, Numbers(static_cast<std::size_t>(set.total), units.key));
   if (!scores) return std::nullopt;
   std::size_t read = 0;
   for (PathReading& path : paths) {
@@ -74,7 +77,8 @@ std::optional<std::vector<PathReading>> counted_score_paths(Experiments& experim
       if (n == path.leaf) continue;
       const double count = (*scores)[read++] / (units.unit * units.key);
       // Truncation adds whole units in the last place of M.
-      if (!(count > -0.5 && count < static_cast<double>(set.count) + 0.5)) return std::vector<PathReading>{};
+      if (!(count > -0.5 && count < static_cast<double>(set.count) + 0.5))
+        return std::vector<PathReading>{};
       path.sizes[static_cast<std::size_t>(n)] = set.count - std::llround(count);
     }
   }
@@ -99,7 +103,8 @@ std::vector<PathReading> single_score_paths(Experiments& experiments, const Leaf
       }
     }
   }
-  const auto scores = shown_scores(experiments, query, Numbers(static_cast<std::size_t>(set.total), units.key));
+  const auto scores =
+      shown_scores(experiments, query, Numbers(static_cast<std::size_t>(set.total), units.key));
   if (!scores) return {};
   for (std::size_t row = 0; row < places.size(); ++row) {
     const double count = (*scores)[row] / (units.unit * units.key);
@@ -112,7 +117,9 @@ std::vector<PathReading> read_score_paths(Experiments& experiments) {
   const std::int64_t width = experiments.key_size(256);
   std::vector<PathReading> all;
   if (width < 16) return all;
-  for (const std::int64_t stride : {std::int64_t{1}, width / 16}) {
+  // The first coordinates, some of every tile of 16 or more, and the first of each sixteenth.
+  for (const std::int64_t stride : {std::int64_t{1}, width / 64, width / 16}) {
+    if (stride == 0) continue;
     const LeafSet set{width, stride, 16};
     const auto counted = counted_score_paths(experiments, set);
     if (!counted) return {};
@@ -221,7 +228,8 @@ ScoreSums read_score_sums(Experiments& experiments) {
   if (!sums.paths.empty()) {
     const std::int64_t width = sums.paths.front().set.total;
     for (const SumOrder& order : sum_orders(width, {8, 16, 32, 64, 128, 0}, false)) {
-      if (agrees(order, sums.paths)) sums.orders.push_back(order);
+      if (!is_named_otherwise(order, width) && agrees(order, sums.paths))
+        sums.orders.push_back(order);
     }
   }
   if (!sums.orders.empty()) {
@@ -231,10 +239,11 @@ ScoreSums read_score_sums(Experiments& experiments) {
   }
   sums.operand_precision = read_operand_precision(experiments);
   sums.stored_precision = read_stored_precision(experiments);
-  const bool in_turn = !sums.orders.empty() && std::ranges::all_of(sums.orders, [](const SumOrder& order) {
-    return order.inner == InnerOrder::sequential || order.inner == InnerOrder::lanes ||
-           order.inner == InnerOrder::tile_sum;
-  });
+  const bool in_turn =
+      !sums.orders.empty() && std::ranges::all_of(sums.orders, [](const SumOrder& order) {
+        return order.inner == InnerOrder::sequential || order.inner == InnerOrder::lanes ||
+               order.inner == InnerOrder::tile_sum;
+      });
   const bool whole_operands = sums.operand_precision == 24;
   if (in_turn && whole_operands) {
     sums.fused_products = read_fused_products(experiments, sums.siblings.front());
@@ -266,7 +275,8 @@ std::vector<ArithmeticEntry> ScoreSums::entries(NarrowFormat type) const {
   for (const SumOrder& fitting : orders) {
     const bool tiled = fitting.tile > 0 && fitting.inner != InnerOrder::sequential &&
                        fitting.inner != InnerOrder::fused;
-    order.push_back(describe_inner(fitting) + (tiled ? fmt::format(", tiles of {}", fitting.tile) : ""));
+    order.push_back(describe_inner(fitting) +
+                    (tiled ? fmt::format(", tiles of {}", fitting.tile) : ""));
   }
   if (accumulator) {
     format.push_back(accumulator->format_text());
@@ -274,7 +284,8 @@ std::vector<ArithmeticEntry> ScoreSums::entries(NarrowFormat type) const {
       rounding.emplace_back(name(accumulator->rounding));
     }
   }
-  if (fused_products) products.emplace_back(*fused_products ? "fused into the sum" : "rounded first");
+  if (fused_products)
+    products.emplace_back(*fused_products ? "fused into the sum" : "rounded first");
   if (operand_precision && *operand_precision > 1) {
     const int bits = *operand_precision;
     operands.push_back(bits == precision_of(type) ? fmt::format("{}, as given", name(type))
@@ -284,7 +295,7 @@ std::vector<ArithmeticEntry> ScoreSums::entries(NarrowFormat type) const {
   }
   if (stored_precision && *stored_precision > 1) {
     const int bits = *stored_precision;
-    stored.push_back(bits == 24   ? (type == NarrowFormat::binary16 ? "at least 13 bits" : "binary32")
+    stored.push_back(bits == 24 ? (type == NarrowFormat::binary16 ? "at least 13 bits" : "binary32")
                      : bits == 11 ? "11 bits (binary16 or TF32)"
                      : bits == 8  ? "8 bits (bfloat16)"
                                   : fmt::format("{} bits", bits));
@@ -293,9 +304,13 @@ std::vector<ArithmeticEntry> ScoreSums::entries(NarrowFormat type) const {
   return {arithmetic_entry("sums over dk", order, by + ", large products that cancel", why),
           arithmetic_entry("accumulator over dk", format, by + ", four products", why),
           arithmetic_entry("rounding over dk", rounding, by + ", four products", why),
-          arithmetic_entry("products q k", products, by, products.empty() ? "shows in binary32 only, where products are added in turn" : ""),
-          arithmetic_entry("operands q, k", operands, by + ", neighbouring operands", operands.empty() ? refused : ""),
-          arithmetic_entry("stored scores", stored, by + ", neighbouring scores", stored.empty() ? refused : "")};
+          arithmetic_entry(
+              "products q k", products, by,
+              products.empty() ? "shows in binary32 only, where products are added in turn" : ""),
+          arithmetic_entry("operands q, k", operands, by + ", neighbouring operands",
+                           operands.empty() ? refused : ""),
+          arithmetic_entry("stored scores", stored, by + ", neighbouring scores",
+                           stored.empty() ? refused : "")};
 }
 
 }  // namespace gqa

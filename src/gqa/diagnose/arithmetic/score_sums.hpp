@@ -29,8 +29,8 @@ struct ScoreSums {
 
 /// Even keys score s0 and odd ones s1; with values 1 on one kind and on the other the outputs are
 /// exp(s0) and exp(s1) over their sum, so that ln(o1 / o0) shows s1 - s0 and every query row is an
-/// experiment. dk is a power of 16 wherever the kernel takes one: the scale 1/sqrt(dk) and its square
-/// root are powers of two then, and do not round. 7 to 9 calls.
+/// experiment. dk is a power of 16 wherever the kernel takes one: the scale 1/sqrt(dk) and its
+/// square root are powers of two then, and do not round. 7 to 9 calls.
 ScoreSums read_score_sums(Experiments& experiments);
 
 }  // namespace gqa

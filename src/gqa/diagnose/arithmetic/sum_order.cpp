@@ -44,12 +44,14 @@ class SumTree {
     std::vector<std::int64_t> meeting(nodes);
     for (std::size_t node = nodes; node-- > 0;) {
       const int parent = parents_[node];
-      meeting[node] = on_path[node] || parent == no_node ? below[node]
-                                                         : meeting[static_cast<std::size_t>(parent)];
+      meeting[node] = on_path[node] || parent == no_node
+                          ? below[node]
+                          : meeting[static_cast<std::size_t>(parent)];
     }
     std::vector<std::int64_t> result(static_cast<std::size_t>(set.count));
     for (std::int64_t n = 0; n < set.count; ++n) {
-      result[static_cast<std::size_t>(n)] = n == leaf ? 0 : meeting[static_cast<std::size_t>(n * set.stride)];
+      result[static_cast<std::size_t>(n)] =
+          n == leaf ? 0 : meeting[static_cast<std::size_t>(n * set.stride)];
     }
     return result;
   }
@@ -93,7 +95,8 @@ class SumTree {
   int lanes(const std::vector<int>& terms) {
     const auto width = static_cast<std::size_t>(order_.width);
     std::vector<int> sums(std::min(width, terms.size()), no_node);
-    for (std::size_t n = 0; n < terms.size(); ++n) sums[n % width] = onto(sums[n % width], terms[n]);
+    for (std::size_t n = 0; n < terms.size(); ++n)
+      sums[n % width] = onto(sums[n % width], terms[n]);
     if (order_.lane_merge == LaneMerge::in_order) return chain(sums);
     // Fewer terms than lanes: the other lanes are zero.
     if (order_.lane_merge == LaneMerge::halves && sums.size() == width) return halves(sums);
@@ -206,6 +209,15 @@ bool agrees(const SumOrder& order, const std::vector<PathReading>& readings) {
   return true;
 }
 
+bool is_named_otherwise(const SumOrder& order, std::int64_t terms) {
+  const std::int64_t length = order.part_length(terms);
+  const bool one_tile = order.tile == 0 || order.tile >= length;
+  const bool one_merge = length < terms && 2 * length >= terms;
+  if (order.inner != InnerOrder::pairwise) return false;
+  return (!one_tile && 2 * order.tile >= length) ||
+         (one_tile && length < terms && (order.tree_of_parts || one_merge));
+}
+
 std::string path_text(const PathReading& reading) {
   std::vector<std::int64_t> sizes = reading.sizes;
   std::ranges::sort(sizes);
@@ -229,7 +241,11 @@ std::vector<SumOrder> sum_orders(std::int64_t terms, const std::vector<std::int6
     for (const std::int64_t tile : tiles) {
       parts.tile = tile;
       // Tiles longer than a part of so many terms show in longer problems.
-      if (with_parts || tile <= length) add_tiled(orders, parts, length);
+      if (!with_parts && tile > length) continue;
+      // Parts of one size for every problem, merged in order, one tile each: tiles.
+      const bool are_tiles =
+          parts.part_size > 0 && !parts.tree_of_parts && (tile == 0 || tile >= length);
+      if (!are_tiles) add_tiled(orders, parts, length);
     }
   };
   SumOrder order;

@@ -58,6 +58,10 @@ struct PathReading {
 /// Does the order give these sizes?
 bool agrees(const SumOrder& order, const std::vector<PathReading>& readings);
 
+/// Pairwise sums of two tiles, or of parts that are merged as a tree, are one tree with pairwise
+/// sums of everything: this order has that name.
+bool is_named_otherwise(const SumOrder& order, std::int64_t terms);
+
 /// "1, 1, 2, 4": what is added along the way from the first term, up to eight steps.
 std::string path_text(const PathReading& reading);
 

@@ -12,8 +12,8 @@
 namespace gqa {
 namespace {
 
-constexpr std::array stored_formats{NarrowFormat::binary32, NarrowFormat::tf32,
-                                    NarrowFormat::binary16, NarrowFormat::bfloat16,
+constexpr std::array stored_formats{NarrowFormat::binary32,      NarrowFormat::tf32,
+                                    NarrowFormat::binary16,      NarrowFormat::bfloat16,
                                     NarrowFormat::float8_e4m3fn, NarrowFormat::float8_e5m2};
 
 // One row of the probe: scores, the value v of the second key and -c of the first, the output.
@@ -58,12 +58,15 @@ bool ask(Experiments& experiments, std::vector<WeightRow>& rows, std::int64_t wi
   for (std::int64_t j = 0; j < keys; ++j) key(j, std::min<std::int64_t>(j, 2)) = 1;
   const auto output = experiments.run(query, key, value);
   if (!output) return false;
-  for (std::int64_t r = 0; r < count; ++r) rows[static_cast<std::size_t>(r)].output = (*output)(r, r);
+  for (std::int64_t r = 0; r < count; ++r)
+    rows[static_cast<std::size_t>(r)].output = (*output)(r, r);
   return true;
 }
 
 // Within the rounding of the output, and a few roundings of an exponential in binary32.
-bool predicts(const WeightModel& model, const WeightRow& row, NarrowFormat type, bool narrow_sums) {
+bool predicts(const Experiments& experiments, const WeightModel& model, const WeightRow& row,
+              bool narrow_sums) {
+  const NarrowFormat type = experiments.format();
   const double difference =
       rounded(rounded(row.second_score, model.score) - rounded(row.first_score, model.score),
               model.exponential);
@@ -84,7 +87,8 @@ bool predicts(const WeightModel& model, const WeightRow& row, NarrowFormat type,
     const double smallest = type == NarrowFormat::binary16 ? 0x1p-24 : 0;
     const double allowed =
         1.5 * std::ldexp(std::fabs(left), -precision_of(type)) + smallest + 4e-7 * std::fabs(term);
-    if (std::fabs(row.output - left) <= allowed) return true;
+    const bool flushed = experiments.as_output(left) == 0;
+    if (std::fabs(row.output - (flushed ? 0 : left)) <= allowed) return true;
   }
   return false;
 }
@@ -115,7 +119,7 @@ std::optional<WeightReading> read_weight_format(Experiments& experiments, const 
   std::vector<std::pair<double, WeightModel>> shares;
   for (const WeightModel& model : weight_models(scores.stored_format())) {
     const auto fitting = std::ranges::count_if(
-        rows, [&](const WeightRow& row) { return predicts(model, row, type, narrow_sums); });
+        rows, [&](const WeightRow& row) { return predicts(experiments, model, row, narrow_sums); });
     shares.emplace_back(static_cast<double>(fitting) / static_cast<double>(rows.size()), model);
   }
   WeightReading reading;
@@ -137,8 +141,10 @@ std::vector<ArithmeticEntry> WeightReading::entries() const {
   }
   const std::string by = "what a weight leaves beside its nearest number";
   const std::string why =
-      models.empty() ? fmt::format("no format that is listed predicts 9 of 10 rows; the best {:.0f} %", 100 * share)
-                     : "";
+      models.empty()
+          ? fmt::format("no format that is listed predicts 9 of 10 rows; the best {:.0f} %",
+                        100 * share)
+          : "";
   return {arithmetic_entry("exponential", exponential, by, why),
           arithmetic_entry("stored weights", stored, by, why)};
 }

@@ -28,10 +28,10 @@ struct WeightReading {
   std::vector<ArithmeticEntry> entries() const;
 };
 
-/// Each row has two keys with scores A and A - d, the others far below; the value of the second is v,
-/// that of the first -c, c the type's nearest number to v exp(-d). The output is what rounding the
-/// weight left: v w - c, over the sum of weights. Every model predicts it; those that predict most
-/// rows fit. One call. nullopt: refused, or dk is no power of four.
+/// Each row has two keys with scores A and A - d, the others far below; the value of the second is
+/// v, that of the first -c, c the type's nearest number to v exp(-d). The output is what rounding
+/// the weight left: v w - c, over the sum of weights. Every model predicts it; those that predict
+/// most rows fit. One call. nullopt: refused, or dk is no power of four.
 std::optional<WeightReading> read_weight_format(Experiments& experiments, const KeySums& sums,
                                                 const ScoreSums& scores);
 
