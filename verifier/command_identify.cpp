@@ -49,16 +49,6 @@ ExitStatus status_of(const std::vector<ProbeReport>& reports) {
   return status;
 }
 
-// The probes of the arithmetic take the plain contract for granted.
-KernelArithmetic arithmetic_of(KernelHost& host, ElementType type, const ProbeReport& report) {
-  if (report.count(Verdict::fail) > 0 || report.has_findings()) {
-    KernelArithmetic unread;
-    unread.reason = "it can be read only of a kernel that follows the contract";
-    return unread;
-  }
-  return read_arithmetic(kernel_runner(host, type), type, experiment_limits(host.capabilities()));
-}
-
 ExitStatus identify_kernel(const IdentifyFlags& options) {
   KernelHost host = options.kernel.start();
   std::vector<ProbeReport> reports;
@@ -67,9 +57,11 @@ ExitStatus identify_kernel(const IdentifyFlags& options) {
   nlohmann::ordered_json json{{"schema", "gqaverify.identify/1"}, {"version", version}};
   json["kernel"] = host.capabilities().name;
   for (const ElementType type : probe_types(host.capabilities(), options.type.type())) {
-    reports.push_back(run_probes(kernel_runner(host, type), type));
+    const ProbeRunner runner = kernel_runner(host, type);
+    reports.push_back(run_probes(runner, type));
     const std::vector<IdentifiedRule> rules = identify(reports.back());
-    const KernelArithmetic arithmetic = arithmetic_of(host, type, reports.back());
+    const KernelArithmetic arithmetic =
+        read_arithmetic(reports.back(), runner, experiment_limits(host.capabilities()));
     text += fmt::format("\n{}\n{}{}", name(type), identify_text(reports.back(), rules),
                         arithmetic_text(arithmetic));
     json["types"].push_back(identify_json(reports.back(), rules));

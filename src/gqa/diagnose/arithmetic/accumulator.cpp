@@ -51,7 +51,7 @@ std::string Accumulator::format_text() const {
   if (precision == 24) return "24 bits (binary32)";
   if (precision == 11) return "11 bits (binary16)";
   if (precision == 8) return "8 bits (bfloat16)";
-  return fmt::format("{} bits", precision);
+  return fmt::format("{}{} bits", precision > 27 ? "at least " : "", precision);
 }
 
 std::optional<Accumulator> read_accumulator(const FourTermSums& sums) {

@@ -64,13 +64,23 @@ KernelArithmetic read_arithmetic(const ProbeRunner& runner, ElementType type,
   const auto division = read_division(experiments, keys, scores);
   std::optional<ScaleReading> scale;
   if (const auto settled = settled_weights(weights, division, keys)) {
-    scale = read_scale_place(experiments, *settled, scores);
+    scale = read_scale_place(experiments, *settled, keys, scores);
   }
   append(result.entries, scale.value_or(ScaleReading{}).entries());
   append(result.entries, division_entries(division, weights, keys));
   append(result.entries, subnormals);
   result.calls = experiments.calls();
   return result;
+}
+
+KernelArithmetic read_arithmetic(const ProbeReport& report, const ProbeRunner& runner,
+                                 const ExperimentLimits& limits) {
+  if (report.count(Verdict::fail) > 0 || report.has_findings()) {
+    KernelArithmetic unread;
+    unread.reason = "it can be read only of a kernel that follows the contract";
+    return unread;
+  }
+  return read_arithmetic(runner, report.type, limits);
 }
 
 }  // namespace gqa

@@ -33,4 +33,8 @@ struct KernelArithmetic {
 KernelArithmetic read_arithmetic(const ProbeRunner& runner, ElementType type,
                                  const ExperimentLimits& limits = {});
 
+/// The same after the probes of the contract: nothing is read of a kernel that fails one of them.
+KernelArithmetic read_arithmetic(const ProbeReport& report, const ProbeRunner& runner,
+                                 const ExperimentLimits& limits = {});
+
 }  // namespace gqa

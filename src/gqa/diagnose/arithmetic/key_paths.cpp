@@ -149,6 +149,7 @@ std::vector<PathReading> read_key_paths(Experiments& experiments) {
     for (const std::int64_t stride : {std::int64_t{1}, std::int64_t{8}, total / 16}) {
       sets.push_back({total, stride, 16});
     }
+    sets.push_back({total / 2, 8, 16});
     sets.push_back({total / 2, total / 32, 16});
   } else {
     sets = {{total, 1, 256}, {total, total / 128, 128}, {total / 2, total / 256, 128}};

@@ -52,39 +52,6 @@ bool tile_is_hidden(const std::vector<KeyOrder>& orders) {
   });
 }
 
-// The leaves that the accumulator is asked at: siblings, the next one up, the last one.
-std::array<std::int64_t, 4> four_leaves(const std::vector<PathReading>& paths) {
-  struct Meeting {
-    double share;
-    std::int64_t key;
-  };
-  std::vector<Meeting> meetings;
-  const PathReading& fine = paths.front();
-  for (std::int64_t n = 1; n < fine.set.count; ++n) {
-    meetings.push_back(
-        {static_cast<double>(fine.sizes[static_cast<std::size_t>(n)]), n * fine.set.stride});
-  }
-  std::ranges::stable_sort(meetings, {}, &Meeting::share);
-  const std::int64_t sibling = meetings.front().key;
-  const auto next = std::ranges::find_if(
-      meetings, [&](const Meeting& m) { return m.share > meetings.front().share; });
-  // The set with the widest stride over all keys sees the last merge.
-  const PathReading* wide = &fine;
-  for (const PathReading& path : paths) {
-    if (path.leaf == 0 && path.set.total == fine.set.total && path.set.stride > wide->set.stride) {
-      wide = &path;
-    }
-  }
-  const std::int64_t largest = *std::ranges::max_element(wide->sizes);
-  std::int64_t last = (wide->set.count - 1) * wide->set.stride;
-  for (std::int64_t n = wide->set.count; n-- > 1;) {
-    if (wide->sizes[static_cast<std::size_t>(n)] == largest) last = n * wide->set.stride;
-  }
-  std::int64_t joining = next != meetings.end() ? next->key : meetings.back().key;
-  if (last == sibling || last == joining) last = (wide->set.count - 1) * wide->set.stride;
-  return {0, sibling, joining, last};
-}
-
 std::optional<Accumulator> accumulator_at(Experiments& experiments, std::int64_t total,
                                           const std::array<std::int64_t, 4>& keys) {
   const double unit = experiments.type() == ElementType::binary16 ? 0x1p-14 : 1;
@@ -150,8 +117,7 @@ KeySums read_key_sums(Experiments& experiments) {
   }
   // A tree that no order explains has no siblings to ask at.
   if (sums.orders.empty()) return sums;
-  const auto keys = four_leaves(sums.paths);
-  sums.sibling = keys[1];
+  const auto keys = telling_terms(sums.orders.front().sums, total);
   sums.accumulator = accumulator_at(experiments, total, keys);
   const bool fused = std::ranges::all_of(
       sums.orders, [](const KeyOrder& order) { return order.sums.inner == InnerOrder::fused; });

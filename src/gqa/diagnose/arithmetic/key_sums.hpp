@@ -27,7 +27,6 @@ struct KeySums {
   std::optional<Accumulator> accumulator;
   std::optional<int> fused_precision;  ///< bits that terms of one fused block keep
   std::string reason;                  ///< why nothing was read, if so
-  std::int64_t sibling = 1;            ///< the key that key 0 is added to first
 
   /// order, tile, splits, merge, accumulator and its rounding
   std::vector<ArithmeticEntry> entries() const;

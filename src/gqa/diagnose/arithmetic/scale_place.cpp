@@ -23,6 +23,7 @@ struct KnownArithmetic {
   NarrowFormat type, operands;
   WeightModel weights;
   SumRounding product_rounding;
+  bool narrow_sums;  // over keys, in binary16
   std::int64_t width;
 
   double scale() const { return to_float(1 / std::sqrt(static_cast<double>(width))); }
@@ -71,9 +72,10 @@ double modelled_output(const Experiments& experiments, const KnownArithmetic& kn
   }
   weight = rounded(weight, known.weights.exponential);
   const double sum = 1 + weight;
-  const double output = known.weights.normalised
-                            ? rounded(to_float(weight / sum), known.weights.stored)
-                            : to_float(rounded(weight, known.weights.stored) / sum);
+  const bool first = known.weights.normalised;
+  double term = rounded(first ? to_float(weight / sum) : weight, known.weights.stored);
+  if (known.narrow_sums) term = rounded(term, NarrowFormat::binary16);
+  const double output = first ? term : to_float(term / sum);
   return experiments.as_output(output);
 }
 
@@ -172,12 +174,13 @@ std::string_view name(ScalePlace place) {
 }
 
 std::optional<ScaleReading> read_scale_place(Experiments& experiments, const WeightModel& weights,
-                                             const ScoreSums& scores) {
+                                             const KeySums& sums, const ScoreSums& scores) {
   const NarrowFormat type = experiments.format();
   const SumRounding rounding =
       scores.accumulator ? scores.accumulator->sum_rounding() : SumRounding::to_nearest;
-  const KnownArithmetic known{type, scores.operand_format(type), weights, rounding,
-                              experiments.key_size(96)};
+  const bool narrow_sums = sums.accumulator && sums.accumulator->precision == 11;
+  const KnownArithmetic known{type,        scores.operand_format(type), weights, rounding,
+                              narrow_sums, experiments.key_size(96)};
   const std::vector<Argument> drawn = drawn_arguments(known);
   ModelOutputs outputs(drawn.size());
   for (std::size_t n = 0; n < drawn.size(); ++n) {

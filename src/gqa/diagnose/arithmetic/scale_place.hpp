@@ -32,6 +32,6 @@ struct ScaleReading {
 /// Of 40,000 arguments those where each two models lie farthest apart are asked: one key of score
 /// 0, one of score -g k scale. dk = 96, so that the scale rounds. One call. nullopt: refused.
 std::optional<ScaleReading> read_scale_place(Experiments& experiments, const WeightModel& weights,
-                                             const ScoreSums& scores);
+                                             const KeySums& sums, const ScoreSums& scores);
 
 }  // namespace gqa

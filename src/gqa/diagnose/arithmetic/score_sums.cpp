@@ -132,21 +132,6 @@ std::vector<PathReading> read_score_paths(Experiments& experiments) {
   return all;
 }
 
-std::array<std::int64_t, 4> score_leaves(const std::vector<PathReading>& paths) {
-  const PathReading& fine = paths.front();
-  std::int64_t sibling = 1, joining = 0;
-  const auto size = [&](std::int64_t n) { return fine.sizes[static_cast<std::size_t>(n)]; };
-  for (std::int64_t n = 1; n < fine.set.count; ++n) {
-    if (size(n) < size(sibling)) sibling = n;
-  }
-  for (std::int64_t n = 1; n < fine.set.count; ++n) {
-    if (size(n) > size(sibling) && (joining == 0 || size(n) < size(joining))) joining = n;
-  }
-  const std::int64_t last = fine.set.total - 1;
-  if (joining == 0) joining = std::min(last - 1, std::int64_t{40});
-  return {0, sibling, joining, last};
-}
-
 std::optional<Accumulator> score_accumulator(Experiments& experiments,
                                              const std::array<std::int64_t, 4>& leaves) {
   const double key = score_units(experiments, true).key;
@@ -233,8 +218,8 @@ ScoreSums read_score_sums(Experiments& experiments) {
     }
   }
   if (!sums.orders.empty()) {
-    const auto leaves = score_leaves(sums.paths);
-    sums.siblings = {leaves[1]};
+    const auto leaves = telling_terms(sums.orders.front(), sums.paths.front().set.total);
+    sums.sibling = leaves[1];
     sums.accumulator = score_accumulator(experiments, leaves);
   }
   sums.operand_precision = read_operand_precision(experiments);
@@ -246,7 +231,7 @@ ScoreSums read_score_sums(Experiments& experiments) {
       });
   const bool whole_operands = sums.operand_precision == 24;
   if (in_turn && whole_operands) {
-    sums.fused_products = read_fused_products(experiments, sums.siblings.front());
+    sums.fused_products = read_fused_products(experiments, sums.sibling);
   }
   return sums;
 }

@@ -18,7 +18,7 @@ struct ScoreSums {
   std::optional<int> operand_precision;
   std::optional<int> stored_precision;  ///< 24: at least binary32's, or binary16's in binary16
   std::optional<bool> fused_products;   ///< in binary32 alone
-  std::vector<std::int64_t> siblings;   ///< the coordinate that coordinate 0 is added to first
+  std::int64_t sibling = 1;             ///< the coordinate that coordinate 0 is added to first
 
   /// What operands are rounded to before they are multiplied; binary32 if that is not known.
   NarrowFormat operand_format(NarrowFormat type) const;

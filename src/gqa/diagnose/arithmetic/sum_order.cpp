@@ -209,6 +209,23 @@ bool agrees(const SumOrder& order, const std::vector<PathReading>& readings) {
   return true;
 }
 
+std::array<std::int64_t, 4> telling_terms(const SumOrder& order, std::int64_t terms) {
+  const std::vector<std::int64_t> sizes = SumTree(order, terms).sizes({terms, 1, terms}, 0);
+  const auto size = [&](std::int64_t n) { return sizes[static_cast<std::size_t>(n)]; };
+  std::int64_t sibling = 1, last = terms - 1, joining = 0;
+  for (std::int64_t n = 1; n < terms; ++n) {
+    if (size(n) < size(sibling)) sibling = n;
+    if (size(n) > size(last)) last = n;
+  }
+  for (std::int64_t n = 1; n < terms; ++n) {
+    const bool is_next = size(n) > size(sibling) && n != last;
+    if (is_next && (joining == 0 || size(n) < size(joining))) joining = n;
+  }
+  // One operation for all: any other term.
+  if (joining == 0) joining = sibling + 1 == last ? sibling + 2 : sibling + 1;
+  return {0, sibling, joining, last};
+}
+
 bool is_named_otherwise(const SumOrder& order, std::int64_t terms) {
   const std::int64_t length = order.part_length(terms);
   const bool one_tile = order.tile == 0 || order.tile >= length;

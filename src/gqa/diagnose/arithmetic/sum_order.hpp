@@ -1,6 +1,7 @@
 // Orders in which kernels add many terms, as trees, and what each tree lets a black box show.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -57,6 +58,9 @@ struct PathReading {
 
 /// Does the order give these sizes?
 bool agrees(const SumOrder& order, const std::vector<PathReading>& readings);
+
+/// Term 0, a term that is added to it first, one that joins them next, and one that joins last.
+std::array<std::int64_t, 4> telling_terms(const SumOrder& order, std::int64_t terms);
 
 /// Pairwise sums of two tiles, or of parts that are merged as a tree, are one tree with pairwise
 /// sums of everything: this order has that name.
