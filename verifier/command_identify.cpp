@@ -6,11 +6,13 @@
 #include "arguments.hpp"
 #include "cluster.hpp"
 #include "command.hpp"
+#include "gqa/diagnose/arithmetic/kernel_arithmetic.hpp"
 #include "gqa/diagnose/identify/identified_contract.hpp"
 #include "gqa/diagnose/probes/identify.hpp"
 #include "gqa/diagnose/probes/kernel_probes.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/recordings.hpp"
+#include "gqa/report/arithmetic_report.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/identified_report.hpp"
 #include "gqa/report/probe_report.hpp"
@@ -57,10 +59,15 @@ ExitStatus identify_kernel(const IdentifyFlags& options) {
   nlohmann::ordered_json json{{"schema", "gqaverify.identify/1"}, {"version", version}};
   json["kernel"] = host.capabilities().name;
   for (const ElementType type : probe_types(host.capabilities(), options.type.type())) {
-    reports.push_back(run_probes(kernel_runner(host, type), type));
+    const ProbeRunner runner = kernel_runner(host, type);
+    reports.push_back(run_probes(runner, type));
     const std::vector<IdentifiedRule> rules = identify(reports.back());
-    text += fmt::format("\n{}\n{}", name(type), identify_text(reports.back(), rules));
+    const KernelArithmetic arithmetic =
+        read_arithmetic(reports.back(), runner, experiment_limits(host.capabilities()));
+    text += fmt::format("\n{}\n{}{}", name(type), identify_text(reports.back(), rules),
+                        arithmetic_text(arithmetic));
     json["types"].push_back(identify_json(reports.back(), rules));
+    json["types"].back()["arithmetic"] = arithmetic_json(arithmetic);
     shown.push_back({reports.back(), rules});
   }
   write_results(text, json, options.files, [&] {
