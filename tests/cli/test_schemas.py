@@ -38,6 +38,11 @@ class Schemas(CommandLine):
         self.see("audit", "--causal", "--sample", 3, "--atol", "1/1000", self.path("right"), status=HOLDS)
         self.see("audit", *recordings(), "--head-map", "interleaved", "--max-ulp", 3, status=WRONG)
         self.see("identify", *several, status=BAD_INPUT)
+        old = self.folder / "old.json"
+        old.write_text(json.dumps(self.run_json("audit", "--causal", *several[:2], status=WRONG)))
+        new = self.folder / "new.json"
+        new.write_text(json.dumps(self.run_json("audit", "--causal", several[1], status=WRONG)))
+        self.see("compare", old, new, status=WRONG)
         witness = self.folder / "witness.json"
         self.run_program("audit", "--causal", "--witness", witness, *several[:2], status=WRONG)
         self.check_file(witness)
