@@ -6,7 +6,7 @@
 
 #include "gqa/audit/decide/describe_violations.hpp"
 #include "gqa/audit/decide/recorded_rounding.hpp"
-#include "gqa/audit/filter/filter.hpp"
+#include "gqa/audit/filter/tile_job.hpp"
 #include "gqa/audit/outputs/lse_tile_auditor.hpp"
 #include "gqa/audit/outputs/score_auditor.hpp"
 #include "gqa/audit/work/output_shape.hpp"
@@ -85,18 +85,10 @@ AuditResult audit_lse_tiles(const AttentionProblem& problem, const StridedTensor
   FilterOptions filter;
   filter.model_terms = std::holds_alternative<ModelTolerance>(options.tolerance);
   filter.sample = options.sample;
-  job.count = filter_tile_count(problem, filter);
   const auto auditor = std::make_shared<LseTileAuditor>(problem, options, output);
-  job.run = [&problem, filter, auditor, empty = job.empty](std::span<const std::int64_t> blocks,
-                                                           const FinishBlock& finish) {
-    FilterOptions some = filter;
-    some.tiles.emplace(blocks.begin(), blocks.end());
-    filter_reference(problem, some, [&](const FilterTile& tile) {
-      AuditTally tally = empty;
-      auditor->audit_tile(tile, tally);
-      finish(tile.index, tally);
-    });
-  };
+  work_on_tiles(job, problem, filter, [auditor](const FilterTile& tile, AuditTally& tally) {
+    auditor->audit_tile(tile, tally);
+  });
   AuditTally total = run_job(job, options);
   std::string where = describe_violations(total, axes);
   return result_of(std::move(total), std::move(where), options.tolerance);
