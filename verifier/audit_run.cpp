@@ -99,7 +99,9 @@ void audit_recording(Recording& recording, Audit& audit) {
   CaseOptions options;
   options.audit.use_filter = !flags.no_filter;
   options.audit.self_check = !flags.no_self_check;
-  options.audit.runner = &runner;
+  // Alone and without a journal nothing needs the blocks elsewhere: the audit may then stop early
+  // where only a verdict is asked for.
+  if (audit.cluster.size() > 1 || audit.journal != nullptr) options.audit.runner = &runner;
   if (flags.sample > 0) options.audit.sample = {flags.sample, flags.seed};
   options.tolerance = flags.tolerance.tolerance();
   options.accept_worst_case = flags.tolerance.accept_worst_case();
