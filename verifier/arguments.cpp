@@ -34,6 +34,13 @@ constexpr std::array<std::string_view, 5> causal_alone{"dialect", "true", "yes",
 constexpr std::array<std::string_view, 2> no_softcap{"off", "none"};
 constexpr std::array<std::string_view, 4> causal_off{"off", "false", "no", "0"};
 
+// As PyTorch and others call the corners; a contract in a file has its own words alone.
+std::string corner_of(const std::string& word) {
+  const std::string meant = plain_spelling(word);
+  if (meant == "upperleft") return "top_left";
+  return meant == "lowerright" ? "bottom_right" : word;
+}
+
 bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
   return std::ranges::find(words, plain_spelling(word)) != words.end();
 }
@@ -43,8 +50,8 @@ void apply_causal(const std::string& text, Contract& contract) {
   contract.causal = !is_one_of(text, causal_off);
   const bool is_alone = is_one_of(text, causal_alone);
   if (!contract.causal || (is_alone && !contract.dialect.empty())) return;
-  contract.causal_alignment =
-      is_alone ? CausalAlignment::bottom_right : parse_causal_alignment(text, "--causal");
+  contract.causal_alignment = is_alone ? CausalAlignment::bottom_right
+                                       : parse_causal_alignment(corner_of(text), "--causal");
   contract.stated.causal_alignment = true;
 }
 
@@ -73,7 +80,7 @@ std::string meant_role(const std::string& role) {
 void parse_causal(const std::string& word) {
   if (is_one_of(word, causal_alone) || is_one_of(word, causal_off)) return;
   try {
-    parse_causal_alignment(word, "--causal");
+    parse_causal_alignment(corner_of(word), "--causal");
   } catch (const InputError& error) {
     throw InputError(error.code(), error.where(), error.message() + ", or off");
   }

@@ -41,7 +41,6 @@ TEST_CASE("contract: a name is known in any spelling, and as other systems write
   CHECK(parse_layout("NHD", "layout") == Layout::thd);
   CHECK(parse_layout("HND", "layout") == Layout::hsd);
   CHECK(parse_causal_alignment("bottom-right", "causal") == CausalAlignment::bottom_right);
-  CHECK(parse_causal_alignment("upper_left", "causal") == CausalAlignment::top_left);
   CHECK(parse_empty_row("Zeros", "empty_row") == EmptyRow::zero);
   CHECK(parse_head_map("Contiguous", "head_map").kind == HeadMapKind::contiguous);
 }

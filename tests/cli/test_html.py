@@ -252,7 +252,7 @@ class KernelPages(HtmlTest):
 
     def test_of_very_many_cases_some_are_shown_in_full_and_all_are_listed(self):
         page = self.page("audit", *self.KERNEL, "--type", "binary32", "--problems", "260", status=HOLDS)
-        self.assertIn("250 of 260 cases are shown in full, failures first.", page.text())
+        self.assertIn("250 of 260 cases are shown here, failures first.", page.text())
         self.assertEqual(len([d for d in page.all("div") if d.get("class") == "case"]), 250)
         self.assertEqual(len([row for row in page.all("tr") if "✓ pass" in page.text(row)]), 260)
 
@@ -307,6 +307,7 @@ class ManyCases(HtmlTest):
         for word in ("fail", "pass"):
             self.assertIn(f"body:has(#show-{word}:checked) tr[class^=v-]:not(.v-{word})", page.source)
         self.assertIn("cannot show every fault", page.text())
+        self.assertRegex(page.text(), r"250 of 400 cases are shown here, failures first\. \d+ without pictures")
 
 
 class Usage(CommandLine):

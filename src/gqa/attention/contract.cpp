@@ -42,9 +42,6 @@ constexpr std::array alignments{
     Named<CausalAlignment>{"top_left", CausalAlignment::top_left},
     Named<CausalAlignment>{"bottom_right", CausalAlignment::bottom_right},
     Named<CausalAlignment>{"onnx", CausalAlignment::onnx}};
-constexpr std::array other_alignments{
-    Named<CausalAlignment>{"upper_left", CausalAlignment::top_left},
-    Named<CausalAlignment>{"lower_right", CausalAlignment::bottom_right}};
 constexpr std::array empty_rows{
     Named<EmptyRow>{"zero", EmptyRow::zero}, Named<EmptyRow>{"nan", EmptyRow::nan},
     Named<EmptyRow>{"any", EmptyRow::any}, Named<EmptyRow>{"mean", EmptyRow::mean}};
@@ -161,7 +158,7 @@ std::string layouts_text(const Contract& contract) {
 }
 
 CausalAlignment parse_causal_alignment(std::string_view text, const std::string& where) {
-  return parse_in<CausalAlignment>(alignments, text, where, other_alignments);
+  return parse_in<CausalAlignment>(alignments, text, where);
 }
 EmptyRow parse_empty_row(std::string_view text, const std::string& where) {
   return parse_in<EmptyRow>(empty_rows, text, where, other_empty_rows);

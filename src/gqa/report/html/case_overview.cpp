@@ -106,8 +106,18 @@ CaseOverview::CaseOverview(const std::vector<AuditCase>& cases)
   }
   for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
   std::ranges::stable_sort(order_, {}, [&](std::size_t i) { return rank(cases[i].verdict); });
+  std::size_t bytes = 0;
+  details_.resize(cases.size());
   for (std::size_t n = 0; n < std::min(most_details, order_.size()); ++n) {
-    is_detailed_[order_[n]] = 1;
+    const std::size_t number = order_[n];
+    is_detailed_[number] = 1;
+    const bool is_few = cases.size() <= most_with_parts;
+    const CaseDetail amount = is_few                      ? CaseDetail::parts
+                              : bytes < room_for_pictures ? CaseDetail::pictures
+                                                          : CaseDetail::words;
+    if (amount == CaseDetail::words) ++without_pictures_;
+    details_[number] = detail(number, amount);
+    bytes += details_[number].str().size();
   }
 }
 
@@ -196,30 +206,30 @@ Markup CaseOverview::table() const {
   return where + filter() + table.markup();
 }
 
-Markup CaseOverview::detail(std::size_t number) const {
+Markup CaseOverview::detail(std::size_t number, CaseDetail amount) const {
   const AuditCase& entry = cases_[number];
   Markup summary = badge(entry.verdict) + text(" ") + foreign(label(entry));
   if (entry.diagnosis && !entry.diagnosis->explanations.empty()) {
     summary += text(" ") + element("span", "where", code(named_faults(*entry.diagnosis)));
   }
   const std::string id = id_of(number);
-  return element(
-      "div", "case",
-      foldable(id, summary, audit_case_section(id, entry, cases_.size() <= most_with_parts)));
+  return element("div", "case", foldable(id, summary, audit_case_section(id, entry, amount)));
 }
 
 Markup CaseOverview::details() const {
   Markup content;
+  std::string words;
   if (cases_.size() > most_details) {
-    content +=
-        element("p", "quiet",
-                text(fmt::format("{} of {} are shown in full, failures first.",
-                                 grouped(static_cast<std::int64_t>(most_details)),
-                                 counted(static_cast<std::int64_t>(cases_.size()), "case"))));
+    words = fmt::format("{} of {} are shown here, failures first.",
+                        grouped(static_cast<std::int64_t>(most_details)),
+                        counted(static_cast<std::int64_t>(cases_.size()), "case"));
   }
-  for (std::size_t i = 0; i < cases_.size(); ++i) {
-    if (is_detailed_[i] != 0) content += detail(i);
+  if (without_pictures_ > 0) {
+    words += fmt::format(" {} without pictures: audit one alone to see its own.",
+                         grouped(static_cast<std::int64_t>(without_pictures_)));
   }
+  if (!words.empty()) content += element("p", "quiet", text(words));
+  for (const Markup& shown : details_) content += shown;
   return content;
 }
 
