@@ -35,15 +35,15 @@ class CheckWork {
     }
     left() -= steps;
   }
-  /// A product or sum with this result, as measured: a greatest common divisor of a thousand limbs
-  /// takes as long as some six hundred small ones, of ten thousand some forty thousand.
+  /// A product or sum with this result: a greatest common divisor of numbers of some limbs takes as
+  /// long as so many small ones (measured), of thousands of limbs more.
   static void spend_on(const Rational& result) {
     const std::size_t limbs = mpz_size(result.get_num_mpz_t()) + mpz_size(result.get_den_mpz_t());
-    spend(1 + limbs / 4 + limbs * limbs / 2500);
+    spend(1 + limbs + limbs * limbs / 400);
   }
 
  private:
-  static constexpr std::uint64_t most = 40'000'000;
+  static constexpr std::uint64_t most = 20'000'000;
   static std::uint64_t& left() {
     static thread_local std::uint64_t steps = most;
     return steps;

@@ -50,7 +50,7 @@ struct NamedCertificate {
 };
 
 /// The largest G N N, and N G d_v, of which certificates are written: they hold every weight.
-inline constexpr std::int64_t largest_certified_weights = 1 << 17;
+inline constexpr std::int64_t largest_certified_weights = 1 << 14;
 
 /// Those of every quantity of generic_ranks; the first witness of the seeds from `seed` on that has
 /// the rank stated by `upper` for it is taken, or the best of four.
