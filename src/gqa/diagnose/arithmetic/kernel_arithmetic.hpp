@@ -27,7 +27,8 @@ struct KernelArithmetic {
 ///
 /// The kernel must follow the plain contract softmax(q k^T / sqrt(dk)) v: read `identify` first, a
 /// kernel with a wrong scale is read wrongly. Types: binary32, binary16 and bfloat16; others are
-/// not read, with a reason. `runner` may put each call in any way it likes; 20 to 45 calls.
+/// not read, with a reason. `runner` may put each call in any way it likes; about 20 calls, more
+/// where few rows or columns fit into one.
 ///
 /// Source of the probes for orders of summation: Xie et al., "FPRev", USENIX ATC 2025.
 KernelArithmetic read_arithmetic(const ProbeRunner& runner, ElementType type,
