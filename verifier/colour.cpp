@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "launcher.hpp"
+
 namespace gqa::program {
 namespace {
 
@@ -31,6 +33,8 @@ constexpr std::array verdicts{VerdictColour{"pass", green},     VerdictColour{"o
 bool takes_colour() {
   const char* refused = std::getenv("NO_COLOR");
   if (refused != nullptr && refused[0] != '\0') return false;
+  // mpirun gives its processes a terminal of its own and may write what they print into a file.
+  if (find_launch().by_mpi) return false;
   const char* terminal = std::getenv("TERM");
   return isatty(STDOUT_FILENO) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
 }

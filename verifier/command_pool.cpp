@@ -74,9 +74,8 @@ Command add_pool(CLI::App& program) {
       "FILE is JSON or .safetensors with key and value ([H, S, size]): are the outputs kept for\n"
       "every query? With key_weight, value_weight and perhaps query_weight ([H, size, D]) and\n"
       "key_bias, value_bias, query_bias ([H, size]): for every input, in a layer without rotary\n"
-      "embedding or normalised keys, or in the one that --layer declares? With heads and pooled: "
-      "is pooled the mean of adjacent heads, or made "
-      "otherwise?\n"
+      "embedding or normalised keys, or in the one that --layer declares? With heads and pooled:\n"
+      "is pooled the mean of adjacent heads, or made otherwise?\n"
       "Exit status: 0 nothing is lost, 1 something is.\n"
       "Example: gqaverify pool heads.json --kv-heads 2");
   CLI::Option* file = app->add_option("FILE", options->file, "The heads");

@@ -18,7 +18,7 @@
 namespace gqa::kernel_host {
 namespace {
 
-// linux/landlock.h as of ABI 6, which the headers of an older system have not.
+// The structures of Landlock as of ABI 6, which the headers of an older system have not.
 struct RulesetAttributes {
   std::uint64_t handled_access_fs;
   std::uint64_t handled_access_net;  // ABI 4

@@ -52,7 +52,7 @@ class Forms(CommandLine):
         self.assertIn("it fits with --lse-layout BTH", out)
         self.run_program("audit", path, "--lse-layout", "BTH", status=HOLDS)
         err = self.run_program("audit", path, "--lse-layout", "HTB", status=USAGE).stderr
-        self.assertIn('"HTB" is not known; write one of BHT, BTH, HT, TH', err)
+        self.assertIn('"HTB" is not known; did you mean HT? The others are BHT, BTH, TH', err)
 
     def cache(self, present, **more):
         """One new key behind three valid ones of a cache of five slots."""

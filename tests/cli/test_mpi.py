@@ -120,8 +120,8 @@ class Ranks(CommandLine):
     def test_other_commands_and_wrong_usage_tell_once(self):
         out = self.run_ranks(["-n", 3, program(), "enumerate", "--max-heads", 2], HOLDS).stdout
         self.assertEqual(out.count("18 of 18 cases equal"), 1)
-        result = self.run_ranks(["-n", 3, program(), "enumerate", "--max-heads", 0], BAD_INPUT)
-        self.assertEqual(len(own_messages(result.stderr)), 1, result.stderr)
+        result = self.run_ranks(["-n", 3, program(), "enumerate", "--max-heads", 0], USAGE)
+        self.assertEqual(result.stderr.count("is not an integer from 1 to 512"), 1, result.stderr)
         result = self.run_ranks(["-n", 3, program(), "audit"], USAGE)
         self.assertEqual(result.stderr.count("PATH or --kernel is required"), 1, result.stderr)
         out = self.run_ranks(["-n", 3, program(), "--version"], HOLDS).stdout
