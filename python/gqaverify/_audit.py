@@ -26,10 +26,7 @@ def audit(
     Raises InputError (with `code` and `where`) for tensors and contracts that do not fit, and
     TypeError for an unknown keyword.
     """
-    stated = split("audit", dict(words), AuditWords)
-    if stated.tensors.get("cu_seqlens_q") is not None:
-        raise TypeError("audit() takes one problem; audit_documents() takes cu_seqlens_q")
-    return _cases(query, key, value, output, stated)[0]
+    return _cases(query, key, value, output, stated_of_one("audit", dict(words)))[0]
 
 
 @takes(AuditWords)
@@ -60,15 +57,8 @@ def assert_attention(
     stated = split("assert_attention", dict(words), AuditWords)
     if stated.tensors.get("cu_seqlens_q") is not None:
         stated.contract.setdefault("layout", "THD")
-    # A pass needs no diagnosis, and its inputs are not asked what they cannot show.
-    diagnose = stated.options.get("diagnose", True)
-    stated.options["diagnose"] = False
-    results = _cases(query, key, value, output, stated)
+    results = explained_if_wrong(query, key, value, output, stated)
     failed = [result for result in results if not result]
-    if failed and diagnose:
-        stated.options["diagnose"] = True
-        results = _cases(query, key, value, output, stated)
-        failed = [result for result in results if not result] or failed
     if failed:
         # The one that tells of all of them first.
         first = next((r for r in failed if r.verdict == "fail"), failed[0])
@@ -88,6 +78,24 @@ def reference(query: Any, key: Any, value: Any, **words: Unpack[ReferenceWords])
         tensors, contract_json(stated.contract), element_type(stated.options.get("dtype"))
     )
     return Reference(values, radii)
+
+
+def stated_of_one(function: str, words: dict[str, Any]) -> Split:
+    """What the keywords of a function for one problem state; TypeError for packed documents."""
+    stated = split(function, words, AuditWords)
+    if stated.tensors.get("cu_seqlens_q") is not None:
+        raise TypeError(f"{function}() takes one problem; audit_documents() takes cu_seqlens_q")
+    return stated
+
+
+def explained_if_wrong(
+    query: Any, key: Any, value: Any, output: Any, stated: Split
+) -> list[AuditResult]:
+    """The cases, with a diagnosis unless all pass: a pass is not asked what its inputs cannot show."""
+    diagnose = stated.options.get("diagnose", True)
+    plain = stated._replace(options={**stated.options, "diagnose": False})
+    results = _cases(query, key, value, output, plain)
+    return results if all(results) or not diagnose else _cases(query, key, value, output, stated)
 
 
 def _cases(query: Any, key: Any, value: Any, output: Any, stated: Split) -> list[AuditResult]:

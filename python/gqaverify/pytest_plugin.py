@@ -22,6 +22,7 @@ import pytest
 
 import gqaverify
 
+from ._audit import explained_if_wrong, stated_of_one
 from ._recording import save_recording
 from ._words import Contract, Tensors
 
@@ -60,16 +61,22 @@ class Checker:
         """As gqaverify.audit(); the result is part of the session's report."""
         all_words = {**self._words, **words}
         result = gqaverify.audit(query, key, value, output, **all_words)
-        tensors = {"query": query, "key": key, "value": value, "output": output}
-        self._log.add(self._node, result, tensors, all_words)
+        self._add(result, all_words, query, key, value, output)
         return result
 
     def check(self, query: Any, key: Any, value: Any, output: Any, **words: Any) -> None:
         """Fails the test unless the output is proved right."""
         __tracebackhide__ = True
-        result = self.audit(query, key, value, output, **words)
+        all_words = {**self._words, **words}
+        stated = stated_of_one("check", all_words)
+        result = explained_if_wrong(query, key, value, output, stated)[0]
+        self._add(result, all_words, query, key, value, output)
         if not result:
             raise gqaverify.AttentionError(result.message.rstrip("\n"), result)
+
+    def _add(self, result: gqaverify.AuditResult, words: dict[str, Any], *tensors: Any) -> None:
+        named = dict(zip(("query", "key", "value", "output"), tensors))
+        self._log.add(self._node, result, named, words)
 
 
 class SessionLog:
