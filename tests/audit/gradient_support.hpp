@@ -8,6 +8,7 @@
 #include "gqa/attention/attention_problem.hpp"
 #include "gqa/attention/gradient.hpp"
 #include "gqa/audit/gradients/gradient_audit.hpp"
+#include "gqa/audit/work/output_shape.hpp"
 
 namespace gqa::test {
 
@@ -117,9 +118,7 @@ inline AttentionGradients<BallNumbers> ball_gradients(const AttentionProblem& p,
 /// [B, Hq, T] as [B, Hq, T, 1].
 inline std::optional<StridedTensor> column_of(const std::shared_ptr<const TypedTensor>& tensor) {
   if (!tensor) return std::nullopt;
-  auto column = std::make_shared<TypedTensor>(*tensor);
-  column->shape.push_back(1);
-  return StridedTensor(std::move(column), Layout::bhsd, 0, "grad_lse");
+  return one_column(tensor, "grad_lse");
 }
 
 /// grad_lse [B, Hq, T].

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gqa/attention/encoded_tensor.hpp"
 #include "gqa/attention/strided_tensor.hpp"
 #include "gqa/error.hpp"
 
@@ -96,15 +97,9 @@ class StaticCache {
     for (const Operand operand : {Operand::key, Operand::value}) {
       plain.contract.own_layouts[static_cast<std::size_t>(operand)] = Layout::bhsd;
     }
-    auto valid = std::make_shared<TypedTensor>();
-    valid->type = ElementType::int64;
-    valid->shape = {batch()};
-    valid->bytes.resize(lengths.size() * sizeof(std::int64_t));
-    for (std::size_t b = 0; b < lengths.size(); ++b) {
-      const std::int64_t after = lengths[b] + fresh_rows();
-      std::memcpy(valid->bytes.data() + b * sizeof after, &after, sizeof after);
-    }
-    plain.tensors.nonpad_kv_seqlen = std::move(valid);
+    std::vector<std::int64_t> after = lengths;
+    for (std::int64_t& length : after) length += fresh_rows();
+    plain.tensors.nonpad_kv_seqlen = integer_tensor({batch()}, after);
   }
 
  private:

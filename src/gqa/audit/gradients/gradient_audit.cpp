@@ -58,7 +58,6 @@ StridedTensor read_grad_output(const AttentionProblem& problem, const ProblemTen
               {d.batch, d.q_heads, d.queries, d.value_size});
 }
 
-// As one column, so that it is read like every other tensor.
 std::optional<StridedTensor> read_grad_lse(const AttentionProblem& problem,
                                            const ProblemTensors& tensors) {
   if (!tensors.grad_lse) return std::nullopt;
@@ -68,9 +67,7 @@ std::optional<StridedTensor> read_grad_lse(const AttentionProblem& problem,
   }
   const Dimensions& d = problem.dimensions;
   require_output_shape(tensors.grad_lse->shape, {d.batch, d.q_heads, d.queries}, "grad_lse");
-  auto column = std::make_shared<TypedTensor>(*tensors.grad_lse);
-  column->shape.push_back(1);
-  return StridedTensor(std::move(column), Layout::bhsd, 0, "grad_lse");
+  return one_column(tensors.grad_lse, "grad_lse");
 }
 
 void refuse_empty_rows(const AttentionProblem& problem) {

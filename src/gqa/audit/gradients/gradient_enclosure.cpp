@@ -124,9 +124,10 @@ std::optional<std::vector<Enclosed>> GradientEnclosure::query_row(std::size_t r)
     sums.start(gradient_factor_counts(model_->roundings, GradientKind::query));
     sums.is_bounded = sums.of_row->worst.is_bounded;
   }
+  const Ball subtracted = row->subtracted();
   for (const std::size_t j : row->visible) {
     const Ball& weight = row->result.weights[j];
-    sums.add(weight * difference(r, j, row->subtracted()) * slope(r, j), reader_.key_balls(j));
+    sums.add(weight * difference(r, j, subtracted) * slope(r, j), reader_.key_balls(j));
     if (!bounded) continue;
     const GradientPair<Ball> one = pair(r, j, weight);
     const auto errors = gradient_pair_errors(model_->roundings, sums.of_row->likely.given, one);

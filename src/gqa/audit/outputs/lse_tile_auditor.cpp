@@ -28,6 +28,13 @@ LseParts parts_of(const FilterRow& row) {
   return parts;
 }
 
+// Rounded up; not finite if an element is not.
+double norm_of(const std::vector<double>& row) {
+  double squares = 0;
+  for (const double x : row) squares += x * x;
+  return upper_norm(squares, static_cast<std::int64_t>(row.size()));
+}
+
 double least_magnitude(double centre, double radius) {
   return std::max(0.0, (std::abs(centre) - radius) * (1 - slack));
 }
@@ -50,7 +57,7 @@ LseTileAuditor::LseTileAuditor(const AttentionProblem& problem, const AuditOptio
 // WeightBound::lse with what is not known left out; every part of it is at least zero. Its variance
 // is linear in the sums of squares.
 double LseTileAuditor::likely_at_least(const FilterTile& tile, const FilterRow& row,
-                                       const LseParts& parts) const {
+                                       double later) const {
   const PrecisionModel& m = *model_;
   const RowStatistics& s = row.statistics;
   const bool plain = problem_.contract.softcap == 0 && !problem_.has_bias();
@@ -64,16 +71,14 @@ double LseTileAuditor::likely_at_least(const FilterTile& tile, const FilterRow& 
       square(m.denominator) * static_cast<double>(row.visible + 1) / 9;
   const bool has_sink = problem_.sink_of(row.head).has_value();
   const double mean = has_sink ? 0 : least_magnitude(s.score_mean, row.score_radius);
-  const Ball later = lse_rounding(m, parts) + stored_output(options_.recorded, abs(parts.lse)) +
-                     lse_underflow(m, row.visible);
   return (m.lambda * std::sqrt(std::max(0.0, variance)) + (2 * m.score + m.exponential) * mean) *
              (1 - slack) +
-         std::max(0.0, later.lower_double());
+         later;
 }
 
 // worst_lse from (1 + u)^n - 1 >= n u and -ln(1 - u) >= u: some |scale q.k_j| is at least that of
 // the mean.
-double LseTileAuditor::worst_at_least(const FilterRow& row, const LseParts& parts) const {
+double LseTileAuditor::worst_at_least(const FilterRow& row, double later) const {
   const PrecisionModel& m = *model_;
   const bool plain = problem_.contract.softcap == 0 && !problem_.has_bias();
   const double n = static_cast<double>(row.visible);
@@ -81,9 +86,7 @@ double LseTileAuditor::worst_at_least(const FilterRow& row, const LseParts& part
   const double mean = plain ? least_magnitude(row.statistics.score_mean, row.score_radius) : 0;
   const double sum = (4 * n + 4) * m.exponential + (2 * n + 2) * m.denominator +
                      ((dk + 6) * m.score + 2 * m.stored_score + 2 * m.operand) * mean;
-  const Ball later = lse_rounding(m, parts) + stored_output(options_.recorded, abs(parts.lse)) +
-                     lse_underflow(m, row.visible);
-  return sum * (1 - slack) + std::max(0.0, later.lower_double());
+  return sum * (1 - slack) + later;
 }
 
 double LseTileAuditor::largest_key_norm(std::int64_t batch, std::int64_t kv_head) {
@@ -93,9 +96,7 @@ double LseTileAuditor::largest_key_norm(std::int64_t batch, std::int64_t kv_head
     double largest = 0;
     for (std::int64_t j = 0; j < problem_.dimensions.keys; ++j) {
       problem_.key.read_rows(batch, kv_head, j, j + 1, key.data(), key.size());
-      double squares = 0;
-      for (const double x : key) squares += x * x;
-      const double norm = upper_norm(squares, width);
+      const double norm = norm_of(key);
       // Keys that nobody sees may hold anything; where a row sees one, it is open.
       if (std::isfinite(norm)) largest = std::max(largest, norm);
     }
@@ -110,12 +111,10 @@ double LseTileAuditor::worst_at_most(const FilterTile& tile, const FilterRow& ro
   const std::int64_t width = problem_.dimensions.key_size;
   std::vector<double> query(static_cast<std::size_t>(width));
   problem_.query.read_rows(tile.batch, row.head, row.row, row.row + 1, query.data(), query.size());
-  double squares = 0;
-  for (const double x : query) squares += x * x;
   ScoreMagnitudes magnitudes;
   magnitudes.key_size = width;
   magnitudes.scale = problem_.scale_ball();
-  magnitudes.query_norm2 = Ball(upper_norm(squares, width));
+  magnitudes.query_norm2 = Ball(norm_of(query));
   magnitudes.key_norm2 = Ball(largest_key_norm(tile.batch, tile.kv_head));
   const Ball score = magnitudes.scale * magnitudes.query_norm2 * magnitudes.key_norm2;
   magnitudes.raw = magnitudes.score = score;
@@ -136,8 +135,12 @@ double LseTileAuditor::worst_at_most(const FilterTile& tile, const FilterRow& ro
 LseTileAuditor::Allowance LseTileAuditor::allowance(const FilterTile& tile, const FilterRow& row,
                                                     const LseParts& parts) {
   const bool accept_worst = std::get<ModelTolerance>(options_.tolerance).accept_worst_case;
-  const double worst = worst_at_least(row, parts);
-  return {accept_worst ? worst : std::min(worst, likely_at_least(tile, row, parts)),
+  const Ball later = lse_rounding(*model_, parts) +
+                     stored_output(options_.recorded, abs(parts.lse)) +
+                     lse_underflow(*model_, row.visible);
+  const double least = std::max(0.0, later.lower_double());
+  const double worst = worst_at_least(row, least);
+  return {accept_worst ? worst : std::min(worst, likely_at_least(tile, row, least)),
           worst_at_most(tile, row, parts)};
 }
 

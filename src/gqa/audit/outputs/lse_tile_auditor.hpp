@@ -24,8 +24,9 @@ class LseTileAuditor {
  private:
   struct Allowance;
   Allowance allowance(const FilterTile& tile, const FilterRow& row, const LseParts& parts);
-  double likely_at_least(const FilterTile& tile, const FilterRow& row, const LseParts& parts) const;
-  double worst_at_least(const FilterRow& row, const LseParts& parts) const;
+  /// `later`: at least what the steps after the sum may move lse by, a part of both bounds.
+  double likely_at_least(const FilterTile& tile, const FilterRow& row, double later) const;
+  double worst_at_least(const FilterRow& row, double later) const;
   double worst_at_most(const FilterTile& tile, const FilterRow& row, const LseParts& parts);
   double largest_key_norm(std::int64_t batch, std::int64_t kv_head);
   std::optional<AuditedElement> decided(const FilterTile& tile, const FilterRow& row);

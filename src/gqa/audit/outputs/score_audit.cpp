@@ -108,9 +108,7 @@ AuditResult audit_lse(const AttentionProblem& problem,
                     to_text(recorded->shape), to_text(expected)));
   }
   require_output_shape(recorded->shape, expected, "lse");
-  auto rows = std::make_shared<TypedTensor>(*recorded);
-  rows->shape.push_back(1);
-  const StridedTensor output(std::move(rows), Layout::bhsd, 0, "lse");
+  const StridedTensor output = one_column(recorded, "lse");
   if (options.use_filter) return audit_lse_tiles(problem, output, options);
   return audit_rows("lse", problem, output, options, {d.batch, d.q_heads, d.queries, 1},
                     [](const ScoreAuditor& auditor, std::int64_t head, std::int64_t row,
