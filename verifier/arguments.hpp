@@ -47,6 +47,9 @@ class ContractFlags {
   std::optional<std::string> window_;
   std::optional<std::string> softcap_;
   std::optional<std::string> empty_row_;
+  std::optional<std::string> lse_base_;
+  std::optional<std::string> lse_empty_;
+  std::optional<std::string> lse_layout_;
   std::optional<std::string> dialect_;
   std::map<std::string, std::optional<std::int64_t>> window_words_;  // by contract field
 };

@@ -35,6 +35,53 @@ void require_output(const Recording& recording) {
                   recording.held));
 }
 
+// What a terminal shows of one audit: the rows that are done, then that the fault is searched.
+class WorkShown {
+ public:
+  explicit WorkShown(Audit& audit) : audit_(audit) {}
+
+  void begin(const std::string& path, std::int64_t rows, double seconds) {
+    path_ = path;
+    rows_ = rows;
+    seconds_ = seconds;
+    searching_.reset();
+    audit_.begin(path);
+    progress_.emplace(path_, audit_.cluster.is_first() ? rows_ : 0, "rows");
+  }
+  // Calls do not overlap. Another output, or another precision model, begins from 0 again.
+  void update(std::int64_t done) {
+    {
+      const std::lock_guard lock(audit_.guard);
+      audit_.share = rows_ > 0 ? static_cast<double>(done) / static_cast<double>(rows_) : 0;
+    }
+    if (!audit_.cluster.is_first()) return;
+    if (done < rows_ && !progress_) {
+      searching_.reset();
+      progress_.emplace(path_, rows_, "rows");
+    }
+    if (progress_) progress_->update(done);
+    if (done >= rows_ && !searching_) {
+      progress_.reset();
+      searching_.emplace(fmt::format("{}: searching what it means", path_), seconds_);
+    }
+  }
+
+ private:
+  Audit& audit_;
+  std::string path_;
+  std::int64_t rows_ = 0;
+  double seconds_ = 0;
+  std::optional<Progress> progress_;
+  std::optional<Waiting> searching_;
+};
+
+std::vector<Recording> read_with_notice(const std::filesystem::path& path, Audit& audit) {
+  audit.begin(path.string());
+  std::optional<Waiting> reading;
+  if (audit.cluster.is_first()) reading.emplace(fmt::format("reading {}", path.string()), 0);
+  return read_recordings(path, audit.flags.tensors.choice());
+}
+
 // An error of the audit as a whole, not of one recording.
 bool ends_all(const InputError& error) {
   return error.code().starts_with("journal.") || error.code().starts_with("cluster.");
@@ -48,7 +95,7 @@ void audit_recording(Recording& recording, Audit& audit) {
   require_output(recording);
   flags.operands.apply(recording.tensors, recording.contract);
   ClusterRunner runner(audit.cluster, audit.journal);
-  std::optional<Progress> progress;
+  WorkShown shown(audit);
   CaseOptions options;
   options.audit.use_filter = !flags.no_filter;
   options.audit.self_check = !flags.no_self_check;
@@ -73,13 +120,13 @@ void audit_recording(Recording& recording, Audit& audit) {
                         AuditOptions& prepared) {
     if (audit.is_compared()) prepared.identity = identity_of(entry, tensors);
     const std::int64_t rows = entry.sample ? entry.sample->rows : row_count(entry.dimensions);
-    progress.emplace(entry.path, audit.cluster.is_first() ? rows : 0);
-    prepared.progress = [&progress](std::int64_t done) { progress->update(done); };
+    shown.begin(entry.path, rows, options.diagnosis_seconds);
+    prepared.progress = [&shown](std::int64_t done) { shown.update(done); };
   };
   try {
     for (AuditCase& entry :
          audit_cases(recording.path, recording.tensors, recording.contract, options)) {
-      audit.cases.push_back(std::move(entry));
+      audit.add(std::move(entry));
     }
   } catch (const SelfCheckError& error) {
     // Not a case among others: what was decided before it cannot be trusted either.
@@ -92,14 +139,14 @@ void for_each_recording(const std::string& path, Audit& audit,
   const auto guarded = [&audit](const std::string& place, const auto& part) {
     with_errors_of(place, part, [&](const InputError& error) {
       if (ends_all(error)) throw InputError(error);
-      audit.cases.push_back(failed_case(place, error));
+      audit.add(failed_case(place, error));
       audit.cluster.agree(fmt::format("the refusal of {} ({})", place, error.what()), "");
     });
   };
   guarded(path, [&] {
     for (const std::filesystem::path& found : find_recordings(path)) {
       guarded(found.string(), [&] {
-        for (Recording& recording : read_recordings(found, audit.flags.tensors.choice())) {
+        for (Recording& recording : read_with_notice(found, audit)) {
           guarded(recording.path, [&] { work(recording); });
         }
       });

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arguments.hpp"
@@ -23,6 +25,7 @@ struct AuditFlags {
   TensorFlags tensors;
   ToleranceFlags tolerance;
   std::size_t threads = 0;
+  bool every_case = false;
   bool no_filter = false;
   bool no_self_check = false;
   bool no_diagnosis = false;
@@ -39,9 +42,23 @@ struct Audit {
   Cluster& cluster;
   Journal* journal = nullptr;  // of the first rank, if one is kept
   std::vector<AuditCase> cases = {};
+  // What an interruption tells, beside the cases; all three are read and written under `guard`.
+  std::string at = {};  // the recording in work
+  double share = 0;     // of its rows, that were audited
+  std::mutex guard = {};
 
   // Pictures for the page, of whoever writes it.
   bool is_drawn() const { return !flags.files.html.empty() && cluster.is_first(); }
+  void add(AuditCase entry) {
+    const std::lock_guard lock(guard);
+    cases.push_back(std::move(entry));
+    at.clear();
+  }
+  void begin(const std::string& path) {
+    const std::lock_guard lock(guard);
+    at = path;
+    share = 0;
+  }
   bool is_compared() const { return cluster.size() > 1 || !flags.journal.empty(); }
 };
 

@@ -26,6 +26,7 @@ Command add_identify(CLI::App& program);
 Command add_probe(CLI::App& program);
 Command add_ledger(CLI::App& program);
 Command add_check(CLI::App& program);
+Command add_compare(CLI::App& program);
 Command add_attain(CLI::App& program);
 Command add_pool(CLI::App& program);
 Command add_rank(CLI::App& program);

@@ -1,8 +1,13 @@
 // gqaverify audit: recorded tensors against the certified reference.
 #include <fmt/format.h>
 #include <tbb/global_control.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "audit_run.hpp"
 #include "command.hpp"
@@ -14,9 +19,12 @@
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/junit.hpp"
 #include "gqa/report/witness_report.hpp"
+#include "interruption.hpp"
 #include "kernel_flags.hpp"
 #include "output.hpp"
+#include "page_origin_of.hpp"
 #include "progress.hpp"
+#include "taken_words.hpp"
 
 namespace gqa::program {
 namespace {
@@ -43,14 +51,14 @@ void audit_answer(KernelHost& host, Recording& recording, ElementType type, Audi
     audit.flags.contract.apply(recording.contract);
     const KernelRun answer = host.run(recording.tensors, recording.contract, type);
     if (answer.status == KernelStatus::unsupported) {
-      audit.cases.push_back(unsupported_case(recording.path));
+      audit.add(unsupported_case(recording.path));
       return;
     }
     recording.tensors.output = answer.output;
     if (answer.output) audit_recording(recording, audit);
-    if (!answer.is_clean()) audit.cases.push_back(finding_case(recording.path, describe(answer)));
+    if (!answer.is_clean()) audit.add(finding_case(recording.path, describe(answer)));
   } catch (const InputError& error) {
-    audit.cases.push_back(failed_case(recording.path, error));
+    audit.add(failed_case(recording.path, error));
   }
 }
 
@@ -94,6 +102,45 @@ void audit_kernel(const AuditOptions& options, Audit& audit) {
   }
 }
 
+std::string report_text(const Audit& audit) {
+  return audit_text(audit.cases,
+                    audit.flags.every_case ? AuditDetail::every_case : AuditDetail::usual);
+}
+
+void write_reports(const Audit& audit) {
+  write_results(
+      report_text(audit), audit_json(audit.cases), audit.flags.files,
+      [&audit] { return audit_html(audit.cases, page_origin(audit.flags.paths)); },
+      [&audit] { return junit_xml(audit.cases); }, [&audit] { return witness_text(audit.cases); });
+}
+
+// Ends the process with what is known so far. The journal, if one is kept, has every finished
+// block.
+[[noreturn]] void end_interrupted(Audit& audit, int number) {
+  audit.guard.lock();  // kept: nothing is added any more
+  AuditCase rest;
+  rest.path = audit.at.empty() ? "what follows" : audit.at;
+  rest.verdict = Verdict::undecided;
+  rest.error = fmt::format(
+      "interrupted by {} {}; what follows it was not audited",
+      number == SIGINT ? "Ctrl-C" : "a request to end",
+      audit.share > 0 ? fmt::format("after {:.0f} % of its rows", 100 * std::min(audit.share, 1.0))
+                      : std::string("before its first rows"));
+  if (audit.journal != nullptr) rest.error += "; the same command goes on from the journal";
+  rest.error_code = "audit.interrupted";
+  audit.cases.push_back(std::move(rest));
+  int status = status_of(summarise(audit.cases));
+  try {
+    write_reports(audit);
+  } catch (const std::exception& error) {
+    const std::string line = fmt::format("gqaverify: {}\n", error.what());
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    status = bad_input;
+  }
+  std::fflush(nullptr);
+  _exit(status);
+}
+
 ExitStatus run_audit(const AuditOptions& all, Cluster& cluster) {
   const AuditFlags& options = all.audit;
   std::optional<tbb::global_control> limit;
@@ -103,6 +150,10 @@ ExitStatus run_audit(const AuditOptions& all, Cluster& cluster) {
   std::optional<Journal> journal;
   if (!options.journal.empty() && cluster.is_first()) journal.emplace(options.journal);
   Audit audit{options, cluster, journal ? &*journal : nullptr};
+  std::optional<Interruption> interruption;
+  if (cluster.size() == 1) {
+    interruption.emplace([&audit](int number) { end_interrupted(audit, number); });
+  }
   if (all.kernel.given()) {
     audit_kernel(all, audit);
   } else {
@@ -111,14 +162,9 @@ ExitStatus run_audit(const AuditOptions& all, Cluster& cluster) {
                          [&audit](Recording& recording) { audit_recording(recording, audit); });
     }
   }
-  const std::string text = audit_text(audit.cases);
-  cluster.agree("the report", text);
-  if (cluster.is_first()) {
-    write_results(
-        text, audit_json(audit.cases), options.files, [&audit] { return audit_html(audit.cases); },
-        [&audit] { return junit_xml(audit.cases); },
-        [&audit] { return witness_text(audit.cases); });
-  }
+  interruption.reset();
+  audit.cluster.agree("the report", report_text(audit));
+  if (cluster.is_first()) write_reports(audit);
   return status_of(summarise(audit.cases));
 }
 
@@ -148,8 +194,7 @@ Command add_audit(CLI::App& program) {
   all->type.add_to(*app, "Element type of generated problems; default: all that it takes");
   app->add_option("--problems", all->problems, "Generated problems in each type")
       ->type_name("N")
-      ->check(decimal_integer())
-      ->check(CLI::Range(1, 100000))
+      ->check(integer_between(1, 100000))
       ->capture_default_str();
   app->add_option("--problem-seed", all->problem_seed, "Chooses the generated problems")
       ->type_name("N")
@@ -164,6 +209,8 @@ Command add_audit(CLI::App& program) {
   options->contract.add_to(*app);
   options->operands.add_to(*app);
   options->tolerance.add_to(*app);
+  app->add_flag("-v,--verbose", options->every_case,
+                "A paragraph for every case, however many pass");
   app->add_flag("--no-filter", options->no_filter,
                 "Ball arithmetic alone: the same verdicts, much slower");
   app->add_flag("--no-self-check", options->no_self_check,
@@ -174,13 +221,11 @@ Command add_audit(CLI::App& program) {
   app->add_option("--diagnosis-seconds", options->diagnosis_seconds,
                   "End the search for an explanation after so many seconds with what it has")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number_between(0, 1e6))
       ->capture_default_str();
   auto* sample = app->add_option("--sample", options->sample,
                                  "Audit a random choice of ROWS output rows of each problem");
-  sample->type_name("ROWS")
-      ->check(decimal_integer())
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
+  sample->type_name("ROWS")->check(integer_between(1, std::uint64_t{1} << 62));
   app->add_option("--seed", options->seed, "Chooses the rows; the same ones on every machine")
       ->type_name("N")
       ->check(decimal_integer())
@@ -190,11 +235,12 @@ Command add_audit(CLI::App& program) {
                   "Keep finished blocks in FILE and go on from there after an interruption")
       ->type_name("FILE");
   app->add_option("--threads", options->threads, "Threads; 0: as many as there are cores")
-      ->check(decimal_integer())
-      ->check(CLI::Range(0, 1024))
+      ->type_name("N")
+      ->check(integer_between(0, 1024))
       ->capture_default_str();
   options->files.add_to(*app);
-  app->add_option("--junit", options->files.junit, "Write a JUnit XML report to FILE")
+  app->add_option("--junit", options->files.junit,
+                  "Write a JUnit XML report to FILE, - for standard output")
       ->type_name("FILE");
   app->add_option("--witness", options->files.witness,
                   "Write what the worst elements are made of to FILE, for gqaverify-recheck")

@@ -15,7 +15,9 @@
 #include "gqa/report/html/pages.hpp"
 #include "gqa/theory/claim_list.hpp"
 #include "output.hpp"
+#include "page_origin_of.hpp"
 #include "progress.hpp"
+#include "taken_words.hpp"
 
 namespace gqa::program {
 namespace {
@@ -86,8 +88,14 @@ ExitStatus run_claims(const ClaimsOptions& options) {
   }
   if (!options.certificates.empty()) write_certificates(reports, options.certificates);
   write_results(whole ? claim_table(reports) : claim_arguments(reports), claim_json(reports),
-                options.files, [&reports] { return claims_html(reports); });
+                options.files, [&reports] { return claims_html(reports, page_origin({})); });
   return all_settled(reports) ? all_holds : undecided;
+}
+
+std::vector<std::string> claim_names() {
+  std::vector<std::string> names;
+  for (const Claim* claim : claims()) names.emplace_back(claim->id);
+  return names;
 }
 
 }  // namespace
@@ -101,7 +109,8 @@ Command add_claims(CLI::App& program) {
       "model,\n"
       "whose recordings are shipped.\n"
       "Example: gqaverify claims u w y --certificates found && gqaverify check found/*.json");
-  app->add_option("NAME", options->names, "Claims such as u or gg: the whole argument of each");
+  app->add_option("NAME", options->names, "Claims such as u or gg: the whole argument of each")
+      ->check(offers(claim_names()));
   app->add_option("--trained-model", options->trained_model,
                   "Folder with layer0.safetensors, ... of a trained model and its "
                   "output_projections.safetensors or stories260K.bin; default: the recordings "

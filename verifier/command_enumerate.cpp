@@ -8,7 +8,9 @@
 #include "gqa/report/enumeration_report.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "output.hpp"
+#include "page_origin_of.hpp"
 #include "progress.hpp"
+#include "taken_words.hpp"
 
 namespace gqa::program {
 namespace {
@@ -37,7 +39,7 @@ ExitStatus run_enumerate(const EnumerateOptions& options) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const EnumerationReport report{result, options.engine, seconds};
   write_results(enumeration_text(report), enumeration_json(report), options.files,
-                [&] { return enumeration_html(result, options.engine); });
+                [&] { return enumeration_html(result, options.engine, page_origin({})); });
   return result.holds() ? all_holds : decided_wrong;
 }
 
@@ -48,12 +50,15 @@ Command add_enumerate(CLI::App& program) {
   CLI::App* app = program.add_subcommand(
       "enumerate", "Every head count, every divisor, six weight fixtures: exact equality");
   app->footer("Example: gqaverify enumerate --engine boost");
-  app->add_option("--max-heads", options->max_heads, "Largest Hq")->capture_default_str();
+  app->add_option("--max-heads", options->max_heads, "Largest Hq, up to 512")
+      ->check(integer_between(1, 512))
+      ->capture_default_str();
   app->add_option("--engine", options->engine, "Exact arithmetic")
-      ->check(CLI::IsMember({"gmp", "boost"}))
+      ->type_name("NAME")
+      ->transform(one_of({"gmp", "boost"}))
       ->capture_default_str();
   app->add_option("--threads", options->threads, "Threads; 0: as many as there are cores")
-      ->check(CLI::Range(0, 1024))
+      ->check(integer_between(0, 1024))
       ->capture_default_str();
   options->files.add_to(*app);
   return {app, [options](Cluster&) { return run_enumerate(*options); }};

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <numeric>
+#include <string_view>
 
 #include "command.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/file.hpp"
+#include "gqa/near_words.hpp"
 #include "gqa/report/fault_report.hpp"
 #include "output.hpp"
+#include "taken_words.hpp"
 
 namespace gqa::program {
 namespace {
@@ -39,39 +41,36 @@ Kinds meant_by(const std::string& name) {
       [&](const FaultKind* kind) { return kind->slug.find(name) != std::string_view::npos; });
 }
 
-// Insertions, deletions and replacements that make one text of the other (Levenshtein).
-std::size_t distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < to.size(); ++j) {
-      const std::size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+// Slugs, families and what stands behind their dot: whatever a name may have meant.
+std::vector<std::string> fault_names() {
+  std::vector<std::string> names;
+  for (const FaultKind* kind : named_kinds()) {
+    if (std::ranges::count(names, std::string(family(*kind))) == 0) {
+      names.emplace_back(family(*kind));
     }
+    names.emplace_back(kind->slug);
   }
-  return row.back();
-}
-
-// How far a name is from a slug, its family or what follows its dot.
-std::size_t distance_to(const std::string& name, const FaultKind& kind) {
-  const std::string_view word = kind.slug.substr(family(kind).size() + 1);
-  return std::min({distance(name, kind.slug), distance(name, family(kind)), distance(name, word)});
+  return names;
 }
 
 std::string suggestion(const std::string& name) {
-  constexpr std::size_t shown = 4;
-  const std::size_t near = 1 + name.size() / 5;  // slips of the keyboard
-  Kinds kinds =
-      kinds_where([&](const FaultKind* kind) { return distance_to(name, *kind) <= near; });
-  if (kinds.empty()) return "; \"gqaverify faults\" lists all";
-  std::ranges::stable_sort(kinds, {},
-                           [&](const FaultKind* kind) { return distance_to(name, *kind); });
-  std::vector<std::string_view> slugs;
-  for (const FaultKind* kind : kinds) slugs.push_back(kind->slug);
-  slugs.resize(std::min(slugs.size(), shown));
-  return fmt::format("; did you mean {}?", fmt::join(slugs, ", "));
+  std::vector<std::string_view> known;
+  std::vector<std::string_view> behind_dot;
+  const std::vector<std::string> names = fault_names();
+  for (const std::string& word : names) {
+    known.push_back(word);
+    const std::size_t dot = word.find('.');
+    if (dot != word.npos) behind_dot.push_back(std::string_view(word).substr(dot + 1));
+  }
+  std::vector<std::string> near = near_words(name, known);
+  if (near.empty()) {
+    for (const std::string& part : near_words(name, behind_dot)) {
+      const auto whole = std::ranges::find_if(
+          names, [&part](const std::string& word) { return word.ends_with("." + part); });
+      near.push_back(*whole);
+    }
+  }
+  return near.empty() ? "; \"gqaverify faults\" lists all" : "; " + did_you_mean(near);
 }
 
 Kinds chosen(const std::vector<std::string>& names) {
@@ -104,9 +103,10 @@ Command add_faults(CLI::App& program) {
   CLI::App* app = program.add_subcommand(
       "faults", "The names that a report can print: wrong formulas, smallest examples");
   app->footer("Example: gqaverify faults head_map softcap.after_mask tiled");
-  app->add_option("names", options->names,
+  app->add_option("NAME", options->names,
                   "Names, families, or parts of names; default: a list of all")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(offers(fault_names()));
   app->add_option("--markdown", options->markdown, "Write a page in Markdown to FILE")
       ->type_name("FILE");
   app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")

@@ -8,6 +8,7 @@
 #include "description.hpp"
 #include "gqa/version.hpp"
 #include "output.hpp"
+#include "taken_words.hpp"
 
 namespace gqa::program {
 
@@ -17,12 +18,13 @@ Command add_generate(CLI::App& program) {
   app->group("");
   app->add_option("KIND", *kind, "What to write to standard output")
       ->required()
-      ->check(CLI::IsMember({"manual", "bash", "zsh"}));
+      ->transform(one_of({"manual", "bash", "zsh", "fish"}));
   return {app, [kind, &program](Cluster&) {
             const std::vector<CommandDescription> commands = describe(program);
             const std::string text = *kind == "manual" ? manual_page(commands, version)
                                      : *kind == "bash" ? bash_completion(commands)
-                                                       : zsh_completion(commands);
+                                     : *kind == "zsh"  ? zsh_completion(commands)
+                                                       : fish_completion(commands);
             print_text(text);
             return all_holds;
           }};

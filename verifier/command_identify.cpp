@@ -6,18 +6,22 @@
 #include "arguments.hpp"
 #include "cluster.hpp"
 #include "command.hpp"
+#include "gqa/diagnose/arithmetic/kernel_arithmetic.hpp"
 #include "gqa/diagnose/identify/identified_contract.hpp"
 #include "gqa/diagnose/probes/identify.hpp"
 #include "gqa/diagnose/probes/kernel_probes.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/recordings.hpp"
+#include "gqa/report/arithmetic_report.hpp"
 #include "gqa/report/html/pages.hpp"
 #include "gqa/report/identified_report.hpp"
 #include "gqa/report/probe_report.hpp"
 #include "gqa/version.hpp"
 #include "kernel_flags.hpp"
 #include "output.hpp"
+#include "page_origin_of.hpp"
 #include "progress.hpp"
+#include "taken_words.hpp"
 
 namespace gqa::program {
 namespace {
@@ -55,14 +59,20 @@ ExitStatus identify_kernel(const IdentifyFlags& options) {
   nlohmann::ordered_json json{{"schema", "gqaverify.identify/1"}, {"version", version}};
   json["kernel"] = host.capabilities().name;
   for (const ElementType type : probe_types(host.capabilities(), options.type.type())) {
-    reports.push_back(run_probes(kernel_runner(host, type), type));
+    const ProbeRunner runner = kernel_runner(host, type);
+    reports.push_back(run_probes(runner, type));
     const std::vector<IdentifiedRule> rules = identify(reports.back());
-    text += fmt::format("\n{}\n{}", name(type), identify_text(reports.back(), rules));
+    const KernelArithmetic arithmetic =
+        read_arithmetic(reports.back(), runner, experiment_limits(host.capabilities()));
+    text += fmt::format("\n{}\n{}{}", name(type), identify_text(reports.back(), rules),
+                        arithmetic_text(arithmetic));
     json["types"].push_back(identify_json(reports.back(), rules));
+    json["types"].back()["arithmetic"] = arithmetic_json(arithmetic);
     shown.push_back({reports.back(), rules});
   }
-  write_results(text, json, options.files,
-                [&] { return probe_html(host.capabilities().name, shown); });
+  write_results(text, json, options.files, [&] {
+    return probe_html(host.capabilities().name, shown, page_origin({options.kernel.library()}));
+  });
   return status_of(reports);
 }
 
@@ -154,7 +164,7 @@ Command add_identify(CLI::App& program) {
   options->tolerance.add_to(*app);
   app->add_option("--seconds", options->seconds, "No step of a search begins later than that")
       ->type_name("N")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number_between(0, 1e6))
       ->capture_default_str();
   app->callback([app, paths] {
     const bool live = app->count("--kernel") > 0;

@@ -6,6 +6,7 @@
 
 #include "cluster.hpp"
 #include "command.hpp"
+#include "decimal_integer.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/io/model_config.hpp"
@@ -138,7 +139,7 @@ void add_shape(CLI::App& app, LedgerOptions& options) {
   CLI::Option* config = app.add_option("CONFIG", options.config,
                                        "A model's config.json, or the directory that holds it");
   const auto needed = [&](const char* flag, std::int64_t& value, const char* help) {
-    app.add_option(flag, value, help)->excludes(config);
+    app.add_option(flag, value, help)->check(decimal_integer(true))->excludes(config);
   };
   needed("--layers", options.layers, "Layers with a KV cache");
   needed("--layers-without-cache", options.layers_without_cache, "Other layers of the model");
@@ -146,14 +147,18 @@ void add_shape(CLI::App& app, LedgerOptions& options) {
   needed("--kv-heads", options.kv_heads, "KV heads");
   needed("--head-size", options.head_size, "Elements of one head's key, and of its value");
   app.add_option("--value-size", options.value_size, "Elements of one head's value")
+      ->check(decimal_integer(true))
       ->excludes(config);
   app.add_option("--hidden-size", options.hidden_size, "Model width, for the projections")
+      ->check(decimal_integer(true))
       ->excludes(config);
   CLI::Option* window =
       app.add_option("--window", options.window, "Positions that a windowed layer keeps")
+          ->check(decimal_integer(true))
           ->excludes(config);
   app.add_option("--windowed-layers", options.windowed_layers,
                  "How many layers are windowed (default with --window: all)")
+      ->check(decimal_integer(true))
       ->needs(window);
   app.callback([&app, config] {
     if (config->count() > 0) return;
@@ -181,10 +186,14 @@ Command add_ledger(CLI::App& program) {
   app->add_option("--value-type", options->value_type, "Type of the values alone");
   app->add_flag("--pad-blocks", options->pad_blocks,
                 "A head that is not a whole number of blocks takes whole ones");
-  app->add_option("--positions", options->positions, "Positions of each sequence");
-  app->add_option("--batch", options->use.batch, "Sequences (default 1)");
-  app->add_option("--ranks", options->use.ranks, "Tensor-parallel ranks (default 1)");
-  app->add_option("--page-size", options->use.page_size, "Positions of a page (default 1)");
+  app->add_option("--positions", options->positions, "Positions of each sequence")
+      ->check(decimal_integer(true));
+  app->add_option("--batch", options->use.batch, "Sequences (default 1)")
+      ->check(decimal_integer(true));
+  app->add_option("--ranks", options->use.ranks, "Tensor-parallel ranks (default 1)")
+      ->check(decimal_integer(true));
+  app->add_option("--page-size", options->use.page_size, "Positions of a page (default 1)")
+      ->check(decimal_integer(true));
   app->add_option("--budget", options->budget, "How many positions fit in so many bytes per rank");
   app->add_option("--expect", options->expected,
                   "NAME=NUMBER, a figure to be confirmed or refuted, such as bytes_per_position");

@@ -6,8 +6,11 @@
 
 #include "cluster.hpp"
 #include "command.hpp"
+#include "decimal_integer.hpp"
 #include "gqa/error.hpp"
+#include "gqa/exact/json_fields.hpp"
 #include "gqa/io/file.hpp"
+#include "gqa/io/json.hpp"
 #include "gqa/report/pool_report.hpp"
 #include "output.hpp"
 
@@ -19,9 +22,22 @@ struct PoolOptions {
   std::int64_t kv_heads = 1;
   bool causal = false;
   std::int64_t smallest = 0;
+  std::string layer;
   std::string certificates;
   std::string json;
 };
+
+PoolInput read_input(const PoolOptions& options) {
+  PoolInput input = read_pool_input(options.file);
+  if (options.layer.empty()) return input;
+  const bool inline_object = options.layer.starts_with("{");
+  const std::string text = inline_object ? options.layer : read_text_file(options.layer);
+  const std::string where = inline_object ? "--layer" : options.layer;
+  const nlohmann::json layer = parse_json_strictly(text, where);
+  require_moderate_exponents(layer, where);
+  declare_layer(input, layer, where);
+  return input;
+}
 
 void write_certificates(const PoolReport& report, const std::filesystem::path& folder) {
   std::error_code error;
@@ -40,9 +56,9 @@ void write_certificates(const PoolReport& report, const std::filesystem::path& f
 ExitStatus run_pool(const PoolOptions& options, bool smallest) {
   const PooledPositions positions =
       options.causal ? PooledPositions::every_prefix : PooledPositions::all;
-  const PoolReport report =
-      smallest ? smallest_report(options.smallest)
-               : pool_report(read_pool_input(options.file), options.kv_heads, positions);
+  const PoolReport report = smallest
+                                ? smallest_report(options.smallest)
+                                : pool_report(read_input(options), options.kv_heads, positions);
   if (!options.certificates.empty()) write_certificates(report, options.certificates);
   write_results(pool_text(report), pool_json(report), options.json);
   return report.holds() ? all_holds : decided_wrong;
@@ -56,18 +72,25 @@ Command add_pool(CLI::App& program) {
       "pool", "Whether replacing heads by their mean changes an output, and how much");
   app->footer(
       "FILE is JSON or .safetensors with key and value ([H, S, size]): are the outputs kept for\n"
-      "every query? With key_weight, value_weight and perhaps query_weight ([H, size, D]): for\n"
-      "every input? With heads and pooled: is pooled the mean of adjacent heads, or made "
-      "otherwise?\n"
+      "every query? With key_weight, value_weight and perhaps query_weight ([H, size, D]) and\n"
+      "key_bias, value_bias, query_bias ([H, size]): for every input, in a layer without rotary\n"
+      "embedding or normalised keys, or in the one that --layer declares? With heads and pooled:\n"
+      "is pooled the mean of adjacent heads, or made otherwise?\n"
       "Exit status: 0 nothing is lost, 1 something is.\n"
       "Example: gqaverify pool heads.json --kv-heads 2");
   CLI::Option* file = app->add_option("FILE", options->file, "The heads");
-  app->add_option("--kv-heads", options->kv_heads, "KV heads to pool to (default 1)");
+  app->add_option("--kv-heads", options->kv_heads, "KV heads to pool to (default 1)")
+      ->check(decimal_integer(true));
   app->add_flag("--causal", options->causal, "At every position, not only over all of them");
+  app->add_option("--layer", options->layer,
+                  "Of projections: a JSON file, or the object itself, with rotary, query_norm, "
+                  "key_norm, norm_epsilon")
+      ->type_name("FILE");
   CLI::Option* smallest =
       app->add_option("--smallest", options->smallest,
                       "Instead: the smallest integer counterexamples for up to N query heads")
           ->type_name("N")
+          ->check(decimal_integer(true))
           ->excludes(file);
   app->callback([file, smallest] {
     if (file->count() + smallest->count() == 0) throw CLI::RequiredError("FILE or --smallest");

@@ -11,6 +11,7 @@
 #include "gqa/report/probe_report.hpp"
 #include "kernel_flags.hpp"
 #include "output.hpp"
+#include "page_origin_of.hpp"
 #include "probe_files.hpp"
 
 namespace gqa::program {
@@ -26,7 +27,8 @@ struct ProbeOptions {
 ExitStatus write(const ProbeOptions& options) {
   const ElementType type = options.type.type().value_or(ElementType::binary32);
   const std::size_t written = write_probes(options.directory, type);
-  print_text(fmt::format("{} probes in {} written to {}\n", written, name(type),
+  print_text(fmt::format("{} in {} written to {}\n",
+                         counted(static_cast<std::int64_t>(written), "probe"), name(type),
                          printable_line(options.directory)));
   return all_holds;
 }
@@ -45,7 +47,9 @@ ExitStatus check(const ProbeOptions& options) {
   std::vector<ProbeResult> answers = read_answers(options.directory, type);
   const ProbeReport report = judge_probes(std::move(answers), type);
   const std::vector<IdentifiedRule> rules = identify(report);
-  const auto page = [&] { return probe_html(options.directory, {{report, rules}}); };
+  const auto page = [&] {
+    return probe_html(options.directory, {{report, rules}}, page_origin({options.directory}));
+  };
   if (options.identify) {
     write_results(identify_text(report, rules), identify_json(report, rules), options.files, page);
   } else {

@@ -15,6 +15,7 @@
 #include "gqa/io/output_projections.hpp"
 #include "gqa/io/recordings.hpp"
 #include "gqa/report/rank_report.hpp"
+#include "gqa/theory/rank_certificates.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 
@@ -28,13 +29,27 @@ struct RankOptions {
   std::vector<std::string> recordings;
   StatedContract contract;
   std::string checkpoint;
+  std::string certificates;
   std::string json;
 };
+
+void write_in_folder(const std::filesystem::path& folder, const std::string& file,
+                     const std::string& text) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw InputError("file.unwritable", folder.string(), error.message());
+  write_file_atomically(folder / file, text);
+}
 
 ExitStatus prove(const RankOptions& options) {
   RankConfiguration configuration = options.configuration;
   configuration.key_size = options.key_size.value_or(configuration.value_size);
   const RankReport report = generic_ranks(configuration, options.seed);
+  if (!options.certificates.empty()) {
+    for (const auto& [name, certificate] : rank_certificates(configuration, options.seed)) {
+      write_in_folder(options.certificates, name + ".json", certificate.dump() + "\n");
+    }
+  }
   write_results(rank_text(report), rank_json(report), options.json);
   return report.proved() ? all_holds : undecided;
 }
@@ -95,7 +110,10 @@ ExitStatus measure(const RankOptions& options) {
 void add_group(CLI::App& app, CLI::Option* recording, RankOptions& options) {
   RankConfiguration& c = options.configuration;
   const auto add = [&app, recording](const char* name, auto& value, const char* help) {
-    return app.add_option(name, value, help)->type_name("N")->excludes(recording);
+    return app.add_option(name, value, help)
+        ->type_name("N")
+        ->check(decimal_integer(true))
+        ->excludes(recording);
   };
   auto* group = add("--group-size", c.group_size, "Query heads on one KV head");
   auto* positions = add("--positions", c.positions, "Positions, of queries and keys alike");
@@ -136,9 +154,15 @@ Command add_rank(CLI::App& program) {
                                     "Recorded layers: certified ranks of every group")
                         ->type_name("PATH");
   add_group(*app, recording, *options);
+  app->add_option("--certificates", options->certificates,
+                  "Write a certificate of each witness's rank to DIR, for gqaverify check")
+      ->type_name("DIR")
+      ->excludes(recording);
   RankConfiguration& c = options->configuration;
   app->add_flag("--causal", c.causal, "Keys up to the query's own position are visible");
-  app->add_option("--window", c.window, "Keys j with |i - j| < W are visible")->type_name("W");
+  app->add_option("--window", c.window, "Keys j with |i - j| < W are visible")
+      ->type_name("W")
+      ->check(decimal_integer(true));
   app->add_option("--contract", options->contract.stated,
                   "Of recordings: a JSON file with contract fields, or the JSON object itself")
       ->type_name("FILE")

@@ -16,6 +16,7 @@
 #include "gqa/report/html/pages.hpp"
 #include "one_case.hpp"
 #include "output.hpp"
+#include "page_origin_of.hpp"
 #include "progress.hpp"
 
 namespace gqa::program {
@@ -87,7 +88,8 @@ ExitStatus run_verify(const VerifyOptions& options) {
   if (shipped) cases = crosscheck_cases(12);
   const FixtureSummary summary = summarise(reports, cases);
   write_results(fixture_text(reports, cases, options.verbose), fixture_json(reports, cases),
-                options.files, [&] { return fixtures_html(reports, cases); });
+                options.files,
+                [&] { return fixtures_html(reports, cases, page_origin(options.paths)); });
   if (summary.holds()) return all_holds;
   return summary.malformed > 0 ? bad_input : decided_wrong;
 }

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "description.hpp"
 
@@ -42,18 +43,24 @@ std::string bash_words(const std::vector<CommandDescription>& commands,
   for (const CommandDescription* next : following(commands, command)) {
     names.push_back(next->words.back());
   }
+  for (const ArgumentDescription& argument : command.arguments) {
+    if (argument.positional) std::ranges::copy(argument.choices, std::back_inserter(names));
+  }
   return fmt::format("    '{}') commands='{}' options='{}' ;;\n", joined(command.words),
                      joined(names), joined(option_names(command)));
 }
 
-// Options whose values are known, by the command and the option.
+// Options whose values are known, by the command and the option. A flag that takes none has values
+// behind "=" alone.
 std::string bash_choices(const CommandDescription& command) {
   std::string text;
   for (const ArgumentDescription& argument : command.arguments) {
     if (argument.choices.empty() || argument.positional) continue;
     for (const std::string& name : argument.names) {
-      text += fmt::format("    '{} {}') choices='{}' ;;\n", joined(command.words), name,
-                          joined(argument.choices));
+      const std::string place = fmt::format("{} {}", joined(command.words), name);
+      const std::string places = argument.value.empty() ? fmt::format("'{}='", place)
+                                                        : fmt::format("'{0}' | '{0}='", place);
+      text += fmt::format("    {}) choices='{}' ;;\n", places, joined(argument.choices));
     }
   }
   return text;
@@ -76,7 +83,10 @@ std::string zsh_text(const std::string& text) {
 }
 
 std::string zsh_value(const ArgumentDescription& argument) {
-  if (!argument.choices.empty()) return fmt::format(":value:({})", joined(argument.choices));
+  if (!argument.choices.empty()) {
+    return fmt::format("{}:value:({})", argument.value.empty() && !argument.positional ? ":" : "",
+                       joined(argument.choices));
+  }
   if (argument.value.empty() && !argument.positional) return "";
   return fmt::format(":{}:_files", zsh_text(argument.value));
 }
@@ -89,8 +99,9 @@ std::string zsh_arguments(const CommandDescription& command, const std::string& 
       continue;
     }
     for (const std::string& name : argument.names) {
-      text += fmt::format(" \\\n{}'{}[{}]{}'", indent, name, zsh_text(argument.help),
-                          zsh_value(argument));
+      const bool behind_equals = argument.value.empty() && !argument.choices.empty();
+      text += fmt::format(" \\\n{}'{}{}[{}]{}'", indent, name, behind_equals ? "=-" : "",
+                          zsh_text(argument.help), zsh_value(argument));
     }
   }
   return text;
@@ -123,6 +134,39 @@ std::string zsh_function(const std::vector<CommandDescription>& commands,
   return text + "      esac ;;\n  esac\n}\n\n";
 }
 
+std::string fish_text(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') result += '\\';
+    result += c == '\n' ? ' ' : c;
+  }
+  return result + "'";
+}
+
+// Where a command's words are all there and no other command's.
+std::string fish_place(const CommandDescription& command) {
+  if (command.words.size() == 1) return "__fish_use_subcommand";
+  std::string place;
+  for (std::size_t i = 1; i < command.words.size(); ++i) {
+    place += fmt::format("{}__fish_seen_subcommand_from {}", place.empty() ? "" : "; and ",
+                         command.words[i]);
+  }
+  return fish_text(place);
+}
+
+std::string fish_argument(const std::string& start, const ArgumentDescription& argument) {
+  const std::string choices =
+      argument.choices.empty() ? "" : fmt::format(" -a {}", fish_text(joined(argument.choices)));
+  if (argument.positional) return choices.empty() ? "" : fmt::format("{} -f{}\n", start, choices);
+  std::string names;
+  for (const std::string& name : argument.names) {
+    names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+  }
+  // -x: a value and no file; -r: a value, files are offered.
+  const char* value = argument.value.empty() ? "" : choices.empty() ? " -r" : " -x";
+  return fmt::format("{}{}{}{} -d {}\n", start, names, value, choices, fish_text(argument.help));
+}
+
 }  // namespace
 
 std::string bash_completion(const std::vector<CommandDescription>& commands) {
@@ -140,12 +184,18 @@ std::string bash_completion(const std::vector<CommandDescription>& commands) {
       "_{0}() {{\n"
       "  local current=${{COMP_WORDS[COMP_CWORD]}} command={0} word commands='' options='' "
       "choices=''\n"
+      "  local before=${{COMP_WORDS[COMP_CWORD-1]}}\n"
+      "  if [[ $current == = ]]; then\n"
+      "    before+== current=''\n"
+      "  elif [[ $before == = ]]; then\n"
+      "    before=${{COMP_WORDS[COMP_CWORD-2]}}=\n"
+      "  fi\n"
       "  for word in \"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\"; do\n"
       "    case \"$command $word\" in\n"
       "      {1}) command+=\" $word\" ;;\n"
       "    esac\n"
       "  done\n"
-      "  case \"$command ${{COMP_WORDS[COMP_CWORD-1]}}\" in\n{3}"
+      "  case \"$command $before\" in\n{3}"
       "  esac\n"
       "  case $command in\n{2}"
       "  esac\n"
@@ -170,6 +220,23 @@ std::string zsh_completion(const std::vector<CommandDescription>& commands) {
       "#compdef {0}\n# zsh completion for {0}, generated from its command line.\n\n", name);
   for (const CommandDescription& command : commands) text += zsh_function(commands, command);
   return text + fmt::format("_{} \"$@\"\n", name);
+}
+
+std::string fish_completion(const std::vector<CommandDescription>& commands) {
+  const std::string& name = commands.front().words.front();
+  std::string text =
+      fmt::format("# fish completion for {}, generated from its command line.\n", name);
+  for (const CommandDescription& command : commands) {
+    const std::string start = fmt::format("complete -c {} -n {}", name, fish_place(command));
+    const auto next = following(commands, command);
+    for (const CommandDescription* sub : next) {
+      text += fmt::format("{} -f -a {} -d {}\n", start, sub->words.back(), fish_text(sub->summary));
+    }
+    for (const ArgumentDescription& argument : command.arguments) {
+      text += fish_argument(start, argument);
+    }
+  }
+  return text;
 }
 
 }  // namespace gqa::program

@@ -2,10 +2,12 @@
 
 #include <sstream>
 
+#include "help_format.hpp"
+
 namespace gqa::program {
 namespace {
 
-// "TEXT:{gmp,boost}" -> gmp, boost.
+// "NAME:{gmp,boost}" -> gmp, boost (taken_words.hpp).
 std::vector<std::string> choices_of(const std::string& type) {
   const std::size_t open = type.find('{');
   const std::size_t close = type.find('}');
@@ -14,13 +16,6 @@ std::vector<std::string> choices_of(const std::string& type) {
   std::istringstream list(type.substr(open + 1, close - open - 1));
   for (std::string choice; std::getline(list, choice, ',');) choices.push_back(choice);
   return choices;
-}
-
-// "INT:INT in [0 - 1024]" -> "INT": what is allowed is said by the help text or the message.
-std::string value_of(const CLI::Option& option) {
-  if (option.get_type_size_max() == 0) return "";
-  const std::string type = option.get_type_name();
-  return type.substr(0, type.find(':'));
 }
 
 ArgumentDescription describe(const CLI::Option& option) {
@@ -32,12 +27,9 @@ ArgumentDescription describe(const CLI::Option& option) {
     for (const std::string& name : option.get_snames()) argument.names.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) argument.names.push_back("--" + name);
   }
-  argument.value = value_of(option);
+  argument.value = value_word(option);
   argument.choices = choices_of(option.get_type_name());
-  argument.help = option.get_description();
-  if (!option.get_default_str().empty()) {
-    argument.help += " (default " + option.get_default_str() + ")";
-  }
+  argument.help = whole_description(option);
   argument.required = option.get_required();
   return argument;
 }

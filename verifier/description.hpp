@@ -11,7 +11,7 @@ namespace gqa::program {
 struct ArgumentDescription {
   std::vector<std::string> names;    ///< "-h", "--help"; "PATH" for a positional
   std::string value;                 ///< "FILE"; empty: takes none
-  std::vector<std::string> choices;  ///< of the value, where only these are taken
+  std::vector<std::string> choices;  ///< of the value, or of that behind "=" if it takes none
   std::string help;
   bool positional = false;
   bool required = false;
@@ -35,5 +35,6 @@ std::string manual_page(const std::vector<CommandDescription>& commands,
 /// Completion scripts: commands, options, files, and the values that an option can have.
 std::string bash_completion(const std::vector<CommandDescription>& commands);
 std::string zsh_completion(const std::vector<CommandDescription>& commands);
+std::string fish_completion(const std::vector<CommandDescription>& commands);
 
 }  // namespace gqa::program

@@ -25,6 +25,7 @@ class KernelFlags {
   std::string options_;
   double seconds_ = 10;
   std::uint64_t memory_ = 2048;
+  bool sandbox_ = false;
 };
 
 /// --type; nullopt: every type that an implementation takes.

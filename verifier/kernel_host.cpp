@@ -1,4 +1,5 @@
-// The process that a kernel under audit runs in: gqaverify-kernel-host LIBRARY MEMORY_BYTES NUMBER.
+// The process that a kernel under audit runs in:
+// gqaverify-kernel-host LIBRARY MEMORY_BYTES NUMBER [sandbox].
 //
 // Started by gqa::KernelHost, never by hand: it talks through the descriptors of
 // gqa/kernel/host_protocol.hpp. Whatever the kernel does ends this process alone, with all that the
@@ -24,6 +25,7 @@
 
 #include "gqa/kernel/host_protocol.hpp"
 #include "kernel_processes.hpp"
+#include "kernel_sandbox.hpp"
 #include "kernel_state.hpp"
 
 using namespace gqa::host_protocol;
@@ -272,7 +274,8 @@ void serve(const Kernel& kernel, Request& request) {
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  if (argument_count != 4 || fcntl(control_descriptor, F_GETFD) < 0) return 64;
+  const bool sandboxed = argument_count == 5 && std::strcmp(arguments[4], "sandbox") == 0;
+  if ((argument_count != 4 && !sandboxed) || fcntl(control_descriptor, F_GETFD) < 0) return 64;
   close_range(memory_descriptor + 1, ~0U, 0);
   gqa::kernel_host::fork_supervised(control_descriptor);
   install_signal_handlers();
@@ -280,7 +283,11 @@ int main(int argument_count, char** arguments) {
   limit_resources(std::strtoull(arguments[2], nullptr, 10));
   Kernel kernel;
   Reply loaded{};
-  const bool is_loaded = load(arguments[1], kernel, loaded);
+  const std::string no_sandbox = sandboxed ? gqa::kernel_host::enter_sandbox(arguments[1]) : "";
+  // Not one instruction of the kernel outside of a sandbox that was asked for.
+  const bool is_loaded = no_sandbox.empty()
+                             ? load(arguments[1], kernel, loaded)
+                             : refuse(loaded, LoadFailure::sandbox, no_sandbox.c_str());
   send_reply(loaded);
   if (!is_loaded) return EXIT_FAILURE;
   static Request request;

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdio>
 #include <optional>
+#include <utility>
 
+#include "colour.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/file.hpp"
 #include "gqa/printable.hpp"
@@ -20,10 +23,21 @@ void print(const std::string& text) {
   }
 }
 
+bool& is_quiet() {
+  static bool quiet = false;
+  return quiet;
+}
+
 }  // namespace
 
+void be_quiet() {
+  is_quiet() = true;
+}
+
 void print_text(const std::string& text) {
-  print(printable_text(text));
+  if (is_quiet()) return;
+  const std::string printable = printable_text(text);
+  print(takes_colour() ? coloured(printable) : printable);
 }
 
 void write_results(const std::string& text, const nlohmann::ordered_json& json,
@@ -37,8 +51,15 @@ void OutputFiles::add_to(CLI::App& command) {
   command.add_option("--html", html, "Write a page for people to FILE, - for standard output")
       ->type_name("FILE");
   command.parse_complete_callback([this] {
-    if (json == "-" && html == "-") {
-      throw CLI::ValidationError("--html", "standard output is taken by --json");
+    const char* taken = nullptr;
+    const std::array<std::pair<const char*, const std::string*>, 3> files{
+        {{"--json", &json}, {"--html", &html}, {"--junit", &junit}}};
+    for (const auto& [flag, path] : files) {
+      if (*path != "-") continue;
+      if (taken != nullptr) {
+        throw CLI::ValidationError(flag, std::string("standard output is taken by ") + taken);
+      }
+      taken = flag;
     }
   });
 }
@@ -69,6 +90,8 @@ void write_results(const std::string& text, const nlohmann::ordered_json& json,
     print(dump());
   } else if (files.html == "-") {
     print(page());
+  } else if (files.junit == "-") {
+    print(junit());
   } else {
     print_text(text);
   }

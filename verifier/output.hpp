@@ -8,7 +8,10 @@
 
 namespace gqa::program {
 
-/// Writes `text` to standard output and has it written to the end.
+/// -q: text for people is not written. JSON and pages that were asked for are.
+void be_quiet();
+
+/// Writes `text` to standard output, unless be_quiet was called, and has it written to the end.
 /// Errors: InputError "file.unwritable": a full disk or a closed pipe must not look like success.
 void print_text(const std::string& text);
 
@@ -26,7 +29,7 @@ struct OutputFiles {
   std::string junit;
   std::string witness;
 
-  /// Both on standard output are wrong usage.
+  /// Two of them on standard output are wrong usage. A command adds --junit and --witness itself.
   void add_to(CLI::App& command);
 };
 

@@ -11,14 +11,13 @@
 
 #include "gqa/error.hpp"
 #include "gqa/io/file.hpp"
+#include "other_tools.hpp"
 
 namespace gqa::program {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 5> output_flags{"--json", "--html", "--junit", "--witness",
-                                                       "--journal"};
 // What is read out of a folder, by one command or another.
 constexpr std::array<std::string_view, 5> read_suffixes{".safetensors", ".npz", ".npy", ".pb",
                                                         ".onnx"};
@@ -40,7 +39,7 @@ Paths paths_of(const CLI::App& command) {
     for (const std::string& value : option->results()) {
       if (value.empty() || value == "-") continue;
       std::error_code ignored;
-      if (std::ranges::find(output_flags, flag) != output_flags.end()) {
+      if (value_is_output(flag)) {
         paths.outputs.push_back({flag, value});
       } else if (fs::exists(value, ignored)) {
         paths.inputs.emplace_back(value);

@@ -58,7 +58,7 @@ needed_packages() {
     case $group in
       tests)
         printf '%s\n' doctest-dev python3 python3-numpy openmpi-bin groff-base pkgconf chromium
-        printf '%s\n' pybind11-dev python3-dev python3-pytest
+        printf '%s\n' pybind11-dev python3-dev python3-pytest python3-hypothesis python3-jsonschema
         ;;
       format) printf '%s\n' clang-format git ;;
       benchmarks) printf '%s\n' libbenchmark-dev python3 ;;

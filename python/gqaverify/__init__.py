@@ -21,6 +21,7 @@ from ._audit import assert_attention, audit, audit_documents, reference
 from ._core import version as __version__
 from ._errors import AttentionError, InputError, Unsupported
 from ._kernel import audit_kernel, identify
+from ._recording import save_recording
 from ._results import (
     AuditResult,
     Bounds,
@@ -63,4 +64,5 @@ __all__ = [
     "identify",
     "ledger",
     "reference",
+    "save_recording",
 ]

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._errors import AttentionError
 from ._results import AuditResult, Reference
-from ._words import AuditWords, ReferenceWords, Split, contract_json, element_type, split
+from ._words import AuditWords, ReferenceWords, Split, contract_json, element_type, split, takes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+@takes(AuditWords)
 def audit(
     query: Any, key: Any, value: Any, output: Any, **words: Unpack[AuditWords]
 ) -> AuditResult:
@@ -25,12 +26,10 @@ def audit(
     Raises InputError (with `code` and `where`) for tensors and contracts that do not fit, and
     TypeError for an unknown keyword.
     """
-    stated = split("audit", dict(words), AuditWords)
-    if stated.tensors.get("cu_seqlens_q") is not None:
-        raise TypeError("audit() takes one problem; audit_documents() takes cu_seqlens_q")
-    return _cases(query, key, value, output, stated)[0]
+    return _cases(query, key, value, output, stated_of_one("audit", dict(words)))[0]
 
 
+@takes(AuditWords)
 def audit_documents(
     query: Any, key: Any, value: Any, output: Any, **words: Unpack[AuditWords]
 ) -> list[AuditResult]:
@@ -45,6 +44,7 @@ def audit_documents(
     return _cases(query, key, value, output, stated)
 
 
+@takes(AuditWords)
 def assert_attention(
     query: Any, key: Any, value: Any, output: Any, **words: Unpack[AuditWords]
 ) -> None:
@@ -57,7 +57,7 @@ def assert_attention(
     stated = split("assert_attention", dict(words), AuditWords)
     if stated.tensors.get("cu_seqlens_q") is not None:
         stated.contract.setdefault("layout", "THD")
-    results = _cases(query, key, value, output, stated)
+    results = explained_if_wrong(query, key, value, output, stated)
     failed = [result for result in results if not result]
     if failed:
         # The one that tells of all of them first.
@@ -65,6 +65,7 @@ def assert_attention(
         raise AttentionError(first.message.rstrip("\n"), first)
 
 
+@takes(ReferenceWords)
 def reference(query: Any, key: Any, value: Any, **words: Unpack[ReferenceWords]) -> Reference:
     """The exact output, as float64 values with certified radii, both [B, Hq, T, dv].
 
@@ -77,6 +78,24 @@ def reference(query: Any, key: Any, value: Any, **words: Unpack[ReferenceWords])
         tensors, contract_json(stated.contract), element_type(stated.options.get("dtype"))
     )
     return Reference(values, radii)
+
+
+def stated_of_one(function: str, words: dict[str, Any]) -> Split:
+    """What the keywords of a function for one problem state; TypeError for packed documents."""
+    stated = split(function, words, AuditWords)
+    if stated.tensors.get("cu_seqlens_q") is not None:
+        raise TypeError(f"{function}() takes one problem; audit_documents() takes cu_seqlens_q")
+    return stated
+
+
+def explained_if_wrong(
+    query: Any, key: Any, value: Any, output: Any, stated: Split
+) -> list[AuditResult]:
+    """The cases, with a diagnosis unless all pass: a pass is not asked what its inputs cannot show."""
+    diagnose = stated.options.get("diagnose", True)
+    plain = stated._replace(options={**stated.options, "diagnose": False})
+    results = _cases(query, key, value, output, plain)
+    return results if all(results) or not diagnose else _cases(query, key, value, output, stated)
 
 
 def _cases(query: Any, key: Any, value: Any, output: Any, stated: Split) -> list[AuditResult]:

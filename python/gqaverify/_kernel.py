@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from . import _core
 from ._adapter import Adapter
 from ._results import Identification, KernelAudit
-from ._words import KernelWords, contract_json, element_type, split
+from ._words import KernelWords, contract_json, element_type, split, takes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,6 +29,7 @@ def identify(fn: Callable[..., Any], *, dtype: Any = "float32") -> Identificatio
     return Identification._of(text_json, text)
 
 
+@takes(KernelWords)
 def audit_kernel(
     fn: Callable[..., Any],
     *,

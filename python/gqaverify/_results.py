@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -209,6 +210,15 @@ class AuditResult:
     def to_json(self) -> dict[str, Any]:
         """The case as in the JSON of `gqaverify audit --json`, an object of "cases"."""
         return _object(self._json)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, and the report below it."""
+        colour = {"pass": "#1a7f37", "fail": "#cf222e"}.get(self.verdict, "#9a6700")
+        fault = f": {html.escape(', '.join(self.faults))}" if self.faults else ""
+        return (
+            f'<div><strong style="color:{colour}">{html.escape(self.verdict)}</strong>{fault}'
+            f"<pre>{html.escape(str(self))}</pre></div>"
+        )
 
 
 @dataclass(frozen=True)

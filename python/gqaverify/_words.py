@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 import os
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, TypedDict, TypeVar, Union
 
 if TYPE_CHECKING:
     from typing import Literal
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 Number = Union[int, float, str, Fraction, Decimal]
 
 
@@ -27,6 +29,8 @@ class Rules(TypedDict, total=False):
     window: (left, right) around the position, both included, -1 unbounded.
     softcap: c > 0: score = c tanh(score / c).
     empty_row: what a row without a visible key holds: "zero" (default), "nan", "any", "mean".
+    lse_base, lse_empty: the logarithm that `lse` is ("e" or "2"), and what it holds of a row
+        without a visible key ("-inf" or "+inf").
     dialect: defaults of a known system: "pytorch", "flash-attention", "transformers", ...
     sliding_window, n_swa, local_window_size: the window in the word of such a dialect.
     """
@@ -38,6 +42,8 @@ class Rules(TypedDict, total=False):
     window: Sequence[int]
     softcap: Number
     empty_row: Literal["zero", "nan", "any", "mean"]
+    lse_base: Literal["e", "2"]
+    lse_empty: Literal["-inf", "+inf"]
     dialect: str
     sliding_window: int
     n_swa: int
@@ -49,9 +55,11 @@ class Contract(Rules, total=False):
 
     layout: "BHSD" (default), "BSHD", "SBHD", "BSH" (heads folded into the last axis, with
         q_num_heads and kv_num_heads) or "THD" (packed documents).
+    lse_layout: the axes of `lse`: "BHT" (default) or "BTH"; of packed documents the same without B.
     """
 
     layout: Literal["BHSD", "BSHD", "SBHD", "BSH", "THD"]
+    lse_layout: Literal["BHT", "BTH"]
     q_num_heads: int
     kv_num_heads: int
 
@@ -61,6 +69,8 @@ class Tensors(TypedDict, total=False):
 
     attn_mask: broadcastable to [B, Hq, T, P + S]; bool: true attends; float: added.
     past_key, past_value: [B, Hkv, P, dk], [B, Hkv, P, dv]; keys seen are past, then new.
+    past_lengths: [B] int; how much of past_key and past_value is valid (a static cache): new keys
+        stand from there on, in place.
     nonpad_kv_seqlen: [B] int; keys from this count on are not visible.
     sink: [Hq], the logit of a key without a value.
     alibi_slopes: [Hq] or [B, Hq].
@@ -71,6 +81,7 @@ class Tensors(TypedDict, total=False):
     attn_mask: Any
     past_key: Any
     past_value: Any
+    past_lengths: Any
     nonpad_kv_seqlen: Any
     sink: Any
     alibi_slopes: Any
@@ -167,6 +178,28 @@ def split(function: str, words: dict[str, Any], accepted: type) -> Split:
         else:
             result.options[name] = value
     return result
+
+
+def takes(accepted: type) -> Callable[[_Function], _Function]:
+    """Shows the keywords of a TypedDict in a function's signature, for help() and editors."""
+
+    def with_keywords(function: _Function) -> _Function:
+        own = inspect.signature(function)
+        parameters = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        parameters += [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=...,
+                # As it is written there.
+                annotation=getattr(kind, "__forward_arg__", kind),
+            )
+            for name, kind in accepted.__annotations__.items()
+        ]
+        function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return function
+
+    return with_keywords
 
 
 def exact(value: Number, name: str) -> str:

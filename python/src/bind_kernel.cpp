@@ -1,11 +1,13 @@
 #include <pybind11/stl.h>
 
 #include "bindings.hpp"
+#include "gqa/diagnose/arithmetic/kernel_arithmetic.hpp"
 #include "gqa/diagnose/cases/audit_case.hpp"
 #include "gqa/diagnose/probes/generated_problem.hpp"
 #include "gqa/diagnose/probes/identify.hpp"
 #include "gqa/diagnose/probes/kernel_probes.hpp"
 #include "gqa/error.hpp"
+#include "gqa/report/arithmetic_report.hpp"
 #include "gqa/report/audit_report.hpp"
 #include "gqa/report/probe_report.hpp"
 #include "gqa/version.hpp"
@@ -46,10 +48,15 @@ py::tuple identify_callable(const py::object& adapter, const std::vector<std::st
     const py::gil_scoped_release release;
     json["kernel"] = kernel.capabilities().name;
     for (const ElementType type : types_of(dtypes)) {
-      const ProbeReport report = run_probes(runner_of(kernel, type), type);
+      const ProbeRunner runner = runner_of(kernel, type);
+      const ProbeReport report = run_probes(runner, type);
       const std::vector<IdentifiedRule> rules = identify(report);
-      text += std::string(name(type)) + "\n" + identify_text(report, rules);
+      const KernelArithmetic arithmetic =
+          read_arithmetic(report, runner, experiment_limits(kernel.capabilities()));
+      text += std::string(name(type)) + "\n" + identify_text(report, rules) +
+              arithmetic_text(arithmetic);
       json["types"].push_back(identify_json(report, rules));
+      json["types"].back()["arithmetic"] = arithmetic_json(arithmetic);
     }
   }
   return py::make_tuple(json.dump(), text);

@@ -18,8 +18,8 @@ namespace {
 
 // Tensors that are no operands and no outputs keep the type that they come in.
 bool takes_dtype(std::string_view name) {
-  constexpr std::array own_types{"attn_mask",    "nonpad_kv_seqlen", "sink",
-                                 "alibi_slopes", "cu_seqlens_q",     "cu_seqlens_k"};
+  constexpr std::array own_types{"attn_mask",    "nonpad_kv_seqlen", "past_lengths", "sink",
+                                 "alibi_slopes", "cu_seqlens_q",     "cu_seqlens_k", "grad_lse"};
   for (const std::string_view own : own_types) {
     if (name == own) return false;
   }

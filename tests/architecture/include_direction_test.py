@@ -27,7 +27,7 @@ MAY_INCLUDE = {
 # before it. "" are the files beside the rooms. A room that is not listed here is a breach.
 ROOMS = {
     "audit": ["models", "decide", "work", "enclose", "filter", "outputs", "gradients", ""],
-    "diagnose": ["evaluate", "faults", "explain", "measure", "local", "", "tensors", "probes", "identify",
+    "diagnose": ["evaluate", "faults", "explain", "measure", "local", "", "tensors", "probes", "arithmetic", "identify",
                  "cases"],
 }
 

@@ -22,14 +22,41 @@ TEST_CASE("contract: every name is read back as the value it names") {
 }
 
 TEST_CASE("contract: an unknown name is refused, and the message lists the known ones") {
-  CHECK(refusal_of([] { parse_layout("bhsd", "--layout"); }) ==
+  CHECK(refusal_of([] { parse_layout("BHDS", "--layout"); }) ==
         "contract.unknown_value at --layout");
   CHECK(refusal_of([] { parse_causal_alignment("", "--causal"); }) ==
         "contract.unknown_value at --causal");
-  CHECK(refusal_of([] { parse_empty_row("zeros", "empty_row"); }) ==
+  CHECK(refusal_of([] { parse_empty_row("none", "empty_row"); }) ==
         "contract.unknown_value at empty_row");
   const InputError error = test::error_of([] { parse_empty_row("average", "empty_row"); });
   CHECK(error.message() == "\"average\" is not known; write one of zero, nan, any, mean");
+}
+
+TEST_CASE("contract: a name is known in any spelling, and as other systems write it") {
+  CHECK(parse_layout("bhsd", "layout") == Layout::bhsd);
+  // One letter for the positions of queries and keys alike: B T H D is batch, position, head.
+  CHECK(parse_layout("BTHD", "layout") == Layout::bshd);
+  CHECK(parse_layout("bhtd", "layout") == Layout::bhsd);
+  CHECK(parse_layout("BNSD", "layout") == Layout::bhsd);
+  CHECK(parse_layout("NHD", "layout") == Layout::thd);
+  CHECK(parse_layout("HND", "layout") == Layout::hsd);
+  CHECK(parse_causal_alignment("bottom-right", "causal") == CausalAlignment::bottom_right);
+  CHECK(parse_empty_row("Zeros", "empty_row") == EmptyRow::zero);
+  CHECK(parse_head_map("Contiguous", "head_map").kind == HeadMapKind::contiguous);
+}
+
+TEST_CASE("contract: a name that is nearly one is answered with that one") {
+  const auto message = [](const char* text) {
+    return test::error_of([text] { parse_layout(text, "layout"); }).message();
+  };
+  CHECK(message("BSDH") ==
+        "\"BSDH\" is not known; did you mean BSHD or BSH? The others are BHSD, SBHD, "
+        "THD, HSD");
+  CHECK(message("NCHW") == "\"NCHW\" is not known; write one of BHSD, BSHD, SBHD, BSH, THD, HSD");
+  CHECK(test::error_of([] { parse_window("4", "window"); })
+            .message()
+            .ends_with("3,0 for the query's own position and 3 before it"));
+  CHECK(refusal_of([] { parse_scale("1/sqrt(8)", "scale"); }) == "contract.scale at scale");
 }
 
 TEST_CASE("contract: a head map is a name or a list of KV heads") {
@@ -38,7 +65,7 @@ TEST_CASE("contract: a head map is a name or a list of KV heads") {
   CHECK(parse_head_map("0,0,1,1", "m") == HeadMap{HeadMapKind::explicit_list, {0, 0, 1, 1}});
   CHECK(parse_head_map("3", "m") == HeadMap{HeadMapKind::explicit_list, {3}});
   for (const char* text : {"", "explicit", "0,", ",0", "0,,1", "0 1", "0, 1", "0;1", "1.5", "0x1",
-                           "99999999999999999999", "Contiguous"}) {
+                           "99999999999999999999", "grouped"}) {
     CAPTURE(text);
     CHECK(refusal_of([&] { parse_head_map(text, "--head-map"); }) ==
           "contract.unknown_value at --head-map");

@@ -51,7 +51,7 @@ TEST_CASE("dialect: every preset is found by its name and names its source") {
   }
   CHECK(find_dialect("flash_attention") == nullptr);
   CHECK(find_dialect("") == nullptr);
-  CHECK(test::refusal_of([] { parse_dialect("Jax", "--dialect"); }) ==
+  CHECK(test::refusal_of([] { parse_dialect("Jaxx", "--dialect"); }) ==
         "contract.unknown_value at --dialect");
   CHECK(window_words() ==
         std::vector<std::string_view>{"local_window_size", "sliding_window", "n_swa"});

@@ -193,3 +193,86 @@ TEST_CASE("gradients: a gradient of another shape is refused") {
   CHECK(gradients.key.empty());
   CHECK(gradients.value.data() == std::vector<Rational>{1, 1});
 }
+
+TEST_CASE("gradients: of a loss that reads the log-sum-exp, by hand") {
+  // The derivative of lse by a score is its weight: (3/4, 1/4) and (1/4, 3/4), times 2 and -4.
+  Problem<GmpNumbers> problem;
+  const LogRational ln3 = LogRational::log_of(3);
+  problem.query = Tensor<LogRational>({1, 2, 1, 2}, {ln3, {}, {}, ln3});
+  problem.key = Tensor<Rational>({1, 1, 2, 2}, {1, 0, 0, 1});
+  problem.value = Tensor<Rational>({1, 1, 2, 1}, std::vector<Rational>{4, 0});
+  const Tensor<Rational> nothing({1, 2, 1, 1}, Rational(0));
+  const Tensor<Rational> grad_lse({1, 2, 1, 1}, std::vector<Rational>{2, -4});
+  const auto gradients = attention_gradients(problem, nothing, &grad_lse);
+  CHECK(gradients.value.data() == std::vector<Rational>{0, 0});
+  CHECK(gradients.query.data() ==
+        std::vector<Rational>{make_rational(3, 2), make_rational(1, 2), -1, -3});
+  // Key 0: 3/2 of query 0 and -1 of query 1; key 1: 1/2 and -3.
+  CHECK(gradients.key.data() ==
+        std::vector<LogRational>{ln3 * make_rational(3, 2), ln3 * Rational(-1),
+                                 ln3 * make_rational(1, 2), ln3 * Rational(-3)});
+  const Tensor<Rational> short_one({1, 2, 2, 1}, Rational(1));
+  test::check_error([&] { attention_gradients(problem, nothing, &short_one); },
+                    "contract.shape_mismatch", "grad_lse");
+}
+
+TEST_CASE("gradients: with the log-sum-exp in the loss, difference quotients agree") {
+  for (const std::uint64_t seed : test::seeds(10)) {
+    CAPTURE(seed);
+    test::Random random(seed);
+    constexpr std::size_t heads = 2, rows = 2, keys = 3, width = 2;
+    const auto drawn = [&](std::size_t size) {
+      std::vector<Float50> values;
+      for (std::size_t i = 0; i < size; ++i) values.emplace_back(random.normal());
+      return values;
+    };
+    Problem<Float50Numbers> problem;
+    problem.query = Tensor<Float50>({1, heads, rows, width}, drawn(heads * rows * width));
+    problem.key = Tensor<Float50>({1, 1, keys, width}, drawn(keys * width));
+    problem.value = Tensor<Float50>({1, 1, keys, width}, drawn(keys * width));
+    problem.scale = Float50("0.625");
+    const Tensor<Float50> grad_output({1, heads, rows, width}, drawn(heads * rows * width));
+    const Tensor<Float50> grad_lse({1, heads, rows, 1}, drawn(heads * rows));
+    // Loops of its own, without the engine.
+    const auto loss_of = [&] {
+      Float50 sum = 0;
+      for (std::size_t r = 0; r < heads * rows; ++r) {
+        Float50 total = 0;
+        std::vector<Float50> output(width, Float50(0));
+        for (std::size_t j = 0; j < keys; ++j) {
+          Float50 score = 0;
+          for (std::size_t c = 0; c < width; ++c) {
+            score += problem.query.data()[r * width + c] * problem.key.data()[j * width + c];
+          }
+          const Float50 numerator = exp(Float50(*problem.scale * score));
+          total += numerator;
+          for (std::size_t c = 0; c < width; ++c) {
+            output[c] += numerator * problem.value.data()[j * width + c];
+          }
+        }
+        for (std::size_t c = 0; c < width; ++c) {
+          sum += grad_output.data()[r * width + c] * output[c] / total;
+        }
+        sum += grad_lse.data()[r] * log(total);
+      }
+      return sum;
+    };
+    const auto gradients = attention_gradients(problem, grad_output, &grad_lse);
+    const auto check = [&](Tensor<Float50>& operand, const Tensor<Float50>& gradient) {
+      const Float50 step("1e-12");
+      for (std::size_t i = 0; i < operand.size(); ++i) {
+        const Float50 at = operand.data()[i];
+        operand.data()[i] = at + step;
+        const Float50 above = loss_of();
+        operand.data()[i] = at - step;
+        const Float50 below = loss_of();
+        operand.data()[i] = at;
+        CAPTURE(i);
+        CHECK(abs(Float50((above - below) / (2 * step) - gradient.data()[i])) < Float50("1e-15"));
+      }
+    };
+    check(problem.query, gradients.query);
+    check(problem.key, gradients.key);
+    check(problem.value, gradients.value);
+  }
+}

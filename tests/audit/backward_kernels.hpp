@@ -179,8 +179,12 @@ class BackwardRun {
     for (std::size_t j = 0; j < row.keys; ++j) products.push_back(stored(along(r, j)));
     float delta = backward_detail::dot(kernel_.sums, row.weights.data(), products.data(), row.keys);
     if (kernel_.delta_dropped) delta = 0;
+    const auto grad_lse = static_cast<float>(o_.grad_lse_of(r));
     for (std::size_t j = 0; j < row.keys; ++j) {
-      row.derivatives.push_back(stored(stored(row.weights[j] * (products[j] - delta)) * scale_));
+      float derivative = stored(row.weights[j] * (products[j] - delta));
+      // As a framework sums the gradients of two uses of the scores.
+      if (grad_lse != 0) derivative = stored(derivative + stored(row.weights[j] * grad_lse));
+      row.derivatives.push_back(stored(derivative * scale_));
     }
   }
 
@@ -235,6 +239,7 @@ class BackwardRun {
     float delta = backward_detail::dot(kernel_.sums, grad_.data() + r * output.size(),
                                        output.data(), output.size());
     if (kernel_.delta_dropped) delta = 0;
+    delta -= static_cast<float>(o_.grad_lse_of(r));
     for (std::size_t j = 0; j < row.keys; ++j) {
       row.weights.push_back(std::exp(scores[j] - lse));
       row.derivatives.push_back(stored(row.weights[j] * (along(r, j) - delta)));
@@ -326,6 +331,7 @@ inline BackwardOperands draw_backward(Random& random, BackwardInputs kind,
   for (auto* values : {&o.query, &o.key, &o.value, &o.grad}) {
     for (double& x : *values) x = rounded(format, x);
   }
+  if (random.one_in(4)) draw_grad_lse(random, o);
   return o;
 }
 

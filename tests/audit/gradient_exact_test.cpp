@@ -38,6 +38,11 @@ struct RandomEqualScores {
     tensors.value = test::tensor_of(type, key, small_integers(random, element_count(key)));
     tensors.grad_output =
         test::tensor_of(type, query, small_integers(random, element_count(query)));
+    // Also of rows whose weights are all there is: grad_output and its delta are zero.
+    if (random.one_in(2)) {
+      tensors.grad_lse = test::tensor_of(type, {r.batch, r.q_heads, r.queries},
+                                         small_integers(random, r.batch * r.q_heads * r.queries));
+    }
     if (!r.lengths.empty()) {
       tensors.nonpad_kv_seqlen =
           test::tensor_of_bits(ElementType::int64, {r.batch}, {r.lengths.begin(), r.lengths.end()});
@@ -54,7 +59,7 @@ Tensor<Rational> exact_tensor(const StridedTensor& tensor) {
 
 // In exact numbers, with the log-rational query 0.
 AttentionGradients<GmpNumbers> exact_gradients(const AttentionProblem& p,
-                                               const StridedTensor& grad_output) {
+                                               const GradientProblem& gradient) {
   Problem<GmpNumbers> problem;
   problem.contract = p.contract;
   problem.contract.causal = false;
@@ -64,7 +69,10 @@ AttentionGradients<GmpNumbers> exact_gradients(const AttentionProblem& p,
   problem.value = exact_tensor(p.value.current());
   problem.scale = p.contract.scale.value_or(make_rational(1, 2));
   problem.mask = test::ball_problem(p).mask;
-  return attention_gradients(problem, exact_tensor(grad_output));
+  std::optional<Tensor<Rational>> grad_lse;
+  if (gradient.grad_lse) grad_lse = exact_tensor(*gradient.grad_lse);
+  return attention_gradients(problem, exact_tensor(gradient.grad_output),
+                             grad_lse ? &*grad_lse : nullptr);
 }
 
 }  // namespace
@@ -78,8 +86,9 @@ TEST_CASE("gradients, exactly: both rungs and the rational one agree with exact 
     const AttentionProblem problem = make_problem(drawn.tensors, drawn.contract);
     const Dimensions& d = problem.dimensions;
     const GradientProblem gradient{
-        problem, StridedTensor(drawn.tensors.grad_output, Layout::bhsd, 0, "grad_output")};
-    const auto exact = exact_gradients(problem, gradient.grad_output);
+        problem, StridedTensor(drawn.tensors.grad_output, Layout::bhsd, 0, "grad_output"),
+        test::column_of(drawn.tensors.grad_lse)};
+    const auto exact = exact_gradients(problem, gradient);
     for (std::int64_t b = 0; b < d.batch; ++b) {
       for (std::int64_t g = 0; g < d.kv_heads; ++g) {
         const HistoryGradients found = gradient_reference(gradient, b, g, {});

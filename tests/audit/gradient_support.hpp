@@ -8,6 +8,7 @@
 #include "gqa/attention/attention_problem.hpp"
 #include "gqa/attention/gradient.hpp"
 #include "gqa/audit/gradients/gradient_audit.hpp"
+#include "gqa/audit/work/output_shape.hpp"
 
 namespace gqa::test {
 
@@ -107,8 +108,29 @@ inline Tensor<Ball> ball_tensor(const StridedTensor& tensor) {
 /// The slow twin: the formula of gradient.hpp over the whole problem, in balls at the thread's
 /// precision. Keys are past and current.
 inline AttentionGradients<BallNumbers> ball_gradients(const AttentionProblem& p,
-                                                      const StridedTensor& grad_output) {
-  return attention_gradients(ball_problem(p), ball_tensor(grad_output));
+                                                      const GradientProblem& gradient) {
+  std::optional<Tensor<Ball>> grad_lse;
+  if (gradient.grad_lse) grad_lse = ball_tensor(*gradient.grad_lse);
+  return attention_gradients(ball_problem(p), ball_tensor(gradient.grad_output),
+                             grad_lse ? &*grad_lse : nullptr);
+}
+
+/// [B, Hq, T] as [B, Hq, T, 1].
+inline std::optional<StridedTensor> column_of(const std::shared_ptr<const TypedTensor>& tensor) {
+  if (!tensor) return std::nullopt;
+  return one_column(tensor, "grad_lse");
+}
+
+/// grad_lse [B, Hq, T].
+inline std::shared_ptr<TypedTensor> drawn_grad_lse(gqa_test::Random& random,
+                                                   const ProblemTensors& tensors,
+                                                   ElementType type) {
+  const Shape& query = tensors.query->shape;
+  const Shape shape{query[0], query[1], query[2]};
+  const auto kind = gqa_test::one_of(random, {gqa_test::Draw::normal, gqa_test::Draw::tiny,
+                                              gqa_test::Draw::huge, gqa_test::Draw::integers});
+  return gqa_test::tensor_of(
+      shape, gqa_test::draw(random, kind, static_cast<std::size_t>(element_count(shape))), type);
 }
 
 /// grad_output [B, Hq, T, dv] of one kind of numbers.
@@ -145,9 +167,11 @@ inline std::shared_ptr<TypedTensor> rounded_tensor(const Tensor<Ball>& exact, st
 /// Puts correctly rounded gradients into `tensors`, which hold grad_output.
 inline void record_gradients(ProblemTensors& tensors, const Contract& contract, ElementType type) {
   const AttentionProblem problem = make_problem(tensors, contract);
-  const StridedTensor grad_output(tensors.grad_output, Layout::bhsd, 0, "grad_output");
+  const GradientProblem gradient{problem,
+                                 StridedTensor(tensors.grad_output, Layout::bhsd, 0, "grad_output"),
+                                 column_of(tensors.grad_lse)};
   const PrecisionScope precision(256);
-  const auto exact = ball_gradients(problem, grad_output);
+  const auto exact = ball_gradients(problem, gradient);
   tensors.grad_query = rounded_tensor(exact.query, 0, type);
   tensors.grad_key = rounded_tensor(exact.key, problem.dimensions.past, type);
   tensors.grad_value = rounded_tensor(exact.value, problem.dimensions.past, type);

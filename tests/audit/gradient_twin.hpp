@@ -100,7 +100,7 @@ class GradientTwin {
   }
 
   void forward() {
-    for (auto* x : {&p_, &s_, &dp_, &dev_, &t_}) x->resize(rows_ * keys_);
+    for (auto* x : {&p_, &s_, &dp_, &dev_, &own_, &t_}) x->resize(rows_ * keys_);
     out_.resize(rows_ * d_);
     max_.resize(rows_), lse_.resize(rows_), delta_.resize(rows_);
     ck_.resize(keys_), cq_.resize(rows_);
@@ -130,7 +130,8 @@ class GradientTwin {
         for (std::size_t c = 0; c < d_; ++c) out_[i * d_ + c] += p * v(j, c);
       }
       for (std::size_t j = 0; j < seen(i); ++j) {
-        dev_[i * keys_ + j] = at(dp_, i, j) - delta_[i];
+        own_[i * keys_ + j] = at(dp_, i, j) - delta_[i];
+        dev_[i * keys_ + j] = own_[i * keys_ + j] + o_.grad_lse_of(i);
         t_[i * keys_ + j] = at(p_, i, j) * at(dev_, i, j);
       }
     }
@@ -154,7 +155,10 @@ class GradientTwin {
   Real rs2(std::size_t i, std::size_t j) const {
     const Real size = m_.weight * std::abs(at(t_, i, j));
     const Real tau = m_.storage_underflow;
-    const Real once = sq(std::max(size, tau)) / 3;
+    Real once = sq(std::max(size, tau)) / 3;
+    if (!o_.grad_lse.empty()) {
+      once += sq(m_.weight * at(p_, i, j)) / 3 * (sq(at(own_, i, j)) + sq(o_.grad_lse_of(i)));
+    }
     return eager_ ? once + sq(std::max(size, tau / scale_)) / 3 : once;
   }
   Real lost_t(std::size_t i, std::size_t j) const {
@@ -193,7 +197,7 @@ class GradientTwin {
          top = 0;
     r.rho2 = ue * ue / 3 * sq(lse_[i]);
     for (std::size_t j = 0; j < seen(i); ++j) {
-      const Real p = at(p_, i, j), dev = at(dev_, i, j), product = at(dp_, i, j);
+      const Real p = at(p_, i, j), dev = at(own_, i, j), product = at(dp_, i, j);
       largest = std::max(largest, ck_[j]);
       r.rho2 += ck_[j] * p * p * sf2(i, j);
       common += ck_[j] * p * p * sf2(i, j) * dev * dev;
@@ -236,6 +240,7 @@ class GradientTwin {
                ua * ua * (n(i) / 6 * squares + n(i) / 9 * products) +
                sq(m_.score) * (dv / 6 * products + dv / 9 * delta2);
     }
+    if (!o_.grad_lse.empty()) r.eta2 += sq(m_.score) * (delta2 + sq(o_.grad_lse_of(i)));
     sums_.push_back(r);
   }
 
@@ -255,7 +260,7 @@ class GradientTwin {
                    us2 * t * t + ua2 * n(i) / 6 * t * t);
       hard += std::abs(x) * lost_t(i, j);
       if (!eager_) continue;
-      variance += ck_[j] * p * p * sq2(i, j) * sq(dev * (x - kb) - unscaled);
+      variance += ck_[j] * p * p * sq2(i, j) * sq(dev * x - at(own_, i, j) * kb - unscaled);
       variance += p * p * vst(i, j) * sq(x - kb);
       variance += (r.bins + alike(i, j) * (ck_[j] - 1)) * rp2(i, j) * dev * dev * x * x;
       replayed += r_p(i, j) * dev * x;
@@ -290,8 +295,8 @@ class GradientTwin {
                 p * p * vdp(i, j) + rs2(i, j) + us2 * t * t + ua2 * nk / 6 * t * t;
       if (eager_) {
         v2 += cq_[i] * p * p *
-              std::max<Real>(0, sq2(i, j) * dev * dev * (1 - 4 * p) + dev * dev * r.a0 +
-                                    2 * dev * r.a1 + r.a2);
+              std::max<Real>(0, sq2(i, j) * dev * (dev - 2 * p * (dev + at(own_, i, j))) +
+                                    dev * dev * r.a0 + 2 * dev * r.a1 + r.a2);
         v2 += p * p * std::max<Real>(0, vst(i, j) * (1 - 2 * p) + r.products);
         v2 += (1 + alike(i, j) * (cq_[i] - 1)) * rp2(i, j) * dev * dev;
         y3 += r_p(i, j) * dev * x;
@@ -343,7 +348,7 @@ class GradientTwin {
   Real uo_, to_;
   std::size_t rows_, keys_, d_;
   Real scale_;
-  std::vector<Real> p_, s_, dp_, dev_, t_, out_, max_, lse_, delta_, ck_, cq_;
+  std::vector<Real> p_, s_, dp_, dev_, own_, t_, out_, max_, lse_, delta_, ck_, cq_;
   std::vector<Row> sums_;
 };
 

@@ -16,6 +16,9 @@ struct BackwardOperands {
   bool causal = false;  ///< bottom right
   double softcap = 0;
   std::vector<double> query, key, value, grad;
+  std::vector<double> grad_lse = {};  ///< [heads, T] in binary32; empty: none
+
+  double grad_lse_of(std::size_t row) const { return grad_lse.empty() ? 0 : grad_lse[row]; }
 };
 
 /// How a healthy backward pass goes about it.
@@ -25,6 +28,7 @@ struct BackwardWay {
   bool normalised = false;        ///< weights divided and stored, not exp(s - lse)
   bool late_scale = true;         ///< the scale after the sum; otherwise in ds
   bool reversed = false;          ///< sums run from the last row or key
+  bool lse_apart = false;         ///< w grad_lse is added to w (g.v - delta)
   Errors errors = Errors::rounded;
   const FloatFormat* weights = nullptr;  ///< of w and ds before products; null: as stored
 };
@@ -130,9 +134,12 @@ class RoundedBackward {
     } else {
       for (std::size_t k = 0; k < along.size(); ++k) delta = in(delta + in(weights[k] * along[k]));
     }
+    const double grad_lse = o_.grad_lse_of(h * size(o_.queries) + i);
+    if (grad_lse != 0 && !way_.lse_apart) delta = in(delta - grad_lse);
     std::vector<double> query(size(o_.key_size));
     for (std::size_t k = 0; k < visible.size(); ++k) {
       double ds = in(weights[k] * in(along[k] - delta));
+      if (grad_lse != 0 && way_.lse_apart) ds = in(kept(ds) + kept(in(weights[k] * grad_lse)));
       if (o_.softcap > 0) ds = in(ds * slopes[k]);
       if (!way_.late_scale) ds = in(ds * scale_);
       ds = as_weight(kept(ds));
@@ -171,6 +178,9 @@ inline ProblemTensors backward_tensors(const BackwardOperands& o, ElementType st
   t.key = tensor_of(storage, {1, 1, o.keys, o.key_size}, o.key);
   t.value = tensor_of(storage, {1, 1, o.keys, o.value_size}, o.value);
   t.grad_output = tensor_of(storage, {1, o.heads, o.queries, o.value_size}, o.grad);
+  if (!o.grad_lse.empty()) {
+    t.grad_lse = tensor_of(ElementType::binary32, {1, o.heads, o.queries}, o.grad_lse);
+  }
   t.grad_query = tensor_of(storage, t.query->shape, result.query);
   t.grad_key = tensor_of(storage, t.key->shape, result.key);
   t.grad_value = tensor_of(storage, t.value->shape, result.value);
@@ -182,6 +192,13 @@ inline Contract backward_contract(const BackwardOperands& o) {
   contract.causal = o.causal;
   contract.softcap = Rational(o.softcap);
   return contract;
+}
+
+/// Gradients of the log-sum-exp, some rows' zero, of the size of the others or far from it.
+inline void draw_grad_lse(Random& random, BackwardOperands& o) {
+  o.grad_lse.resize(static_cast<std::size_t>(o.heads * o.queries));
+  const double size = random.pick({1e-3, 1.0, 1.0, 30.0});
+  for (double& x : o.grad_lse) x = random.one_in(8) ? 0 : rounded(binary32, size * random.normal());
 }
 
 /// Random operands that the type holds.
@@ -208,6 +225,7 @@ inline BackwardOperands random_backward(Random& random, const FloatFormat& store
   o.key = draw(o.keys * o.key_size, 1, random.one_in(6));
   o.value = draw(o.keys * o.value_size, random.pick({1e-3, 1.0, 30.0}), random.one_in(6));
   o.grad = draw(o.heads * o.queries * o.value_size, random.pick({1e-4, 1.0}), random.one_in(6));
+  if (random.one_in(3)) draw_grad_lse(random, o);
   return o;
 }
 
@@ -218,6 +236,7 @@ inline BackwardWay random_way(Random& random) {
   way.normalised = random.one_in(2);
   way.late_scale = random.one_in(2);
   way.reversed = random.one_in(2);
+  way.lse_apart = random.one_in(2);
   way.errors = random.pick({Errors::rounded, Errors::rounded, Errors::up, Errors::down});
   return way;
 }

@@ -30,6 +30,11 @@ def recordings():
     return sorted((project() / "fixtures/recordings").glob("*.safetensors"))
 
 
+def without_times(junit_file):
+    """A JUnit report but for how long each test took."""
+    return re.sub(r' time="[0-9.]+"', "", junit_file.read_text())
+
+
 class CommandLine(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="gqa-cli-"))
@@ -46,7 +51,11 @@ class CommandLine(unittest.TestCase):
         return result
 
     def run_json(self, *arguments, status):
-        """Runs with --json -: the output must be one JSON value and nothing else."""
+        """Runs with --json -: the output must be one JSON value, as its schema says, and nothing else."""
+        import schemas  # which needs this module
+
         result = self.run_program(*arguments, "--json", "-", status=status)
         self.assertTrue(result.stdout.startswith("{") and result.stdout.endswith("}\n"))
-        return json.loads(result.stdout)
+        document = json.loads(result.stdout)
+        self.assertEqual(schemas.breaches(document), [], arguments)
+        return document

@@ -23,7 +23,10 @@ class Page:
         return re.sub(r"\s+", " ", "".join(element.itertext()))
 
     def sections(self):
-        return {element.get("id"): self.text(element) for element in self.all("section")}
+        """Those that the report is made of; how the page was made is told after them."""
+        sections = {element.get("id"): self.text(element) for element in self.all("section")}
+        sections.pop("origin", None)
+        return sections
 
     def rows_below(self, caption):
         """Rows of the first table whose caption begins so, a list of texts each, without the head."""
@@ -35,6 +38,11 @@ class Page:
 
     def verdict(self):
         return self.text(next(e for e in self.all("p") if e.get("class") == "verdict")).lstrip("✓✗?!")
+
+
+def without_origin(page):
+    """The page but for its date and its command."""
+    return re.sub(r'<section id="origin".*?</section>', "", page.source, flags=re.DOTALL)
 
 
 def faults_of(page):

@@ -51,8 +51,17 @@ class Attain(unittest.TestCase):
                                status=HOLDS).stdout  # fmt: skip
         self.assertIn("is at most 1 for the former and at least 1 for the latter", out)
         self.assertNotIn("not here", out)
-        out = self.run_program("attain", "--values", "0;1;2", "--keys", "1;1;1", "--point", "3/2",
-                               "--certificate", self.certificate, status=UNDECIDED)  # fmt: skip
+        self.attain("--values", "0;1;2", "--keys", "1;1;1", "--point", "3/2", status=WRONG,
+                    kind="unreachable_along_line")  # fmt: skip
+        self.attain("--values", "0;1;0", "--keys", "0;1;2", "--point", "1/2", status=WRONG,
+                    kind="unreachable_along_line")  # fmt: skip
+        self.attain("--values", "0;1;2;3", "--keys", "0;1;2;3", "--point", "1", status=HOLDS,
+                    kind="reachable_by_moments")  # fmt: skip
+        self.attain("--values", "0;5;0;0", "--keys", "0;1;2;5", "--point", "1", status=HOLDS,
+                    kind="reachable_along_direction")  # fmt: skip
+        # Exponents beyond the stated limit.
+        out = self.run_program("attain", "--values", "0,0;7,0;0,7", "--keys", "0;1;3000017", "--point",
+                               "2,2", "--certificate", self.certificate, status=UNDECIDED)  # fmt: skip
         self.assertIn("undecided", out.stdout)
 
     def test_a_question_in_a_file_and_its_json(self):

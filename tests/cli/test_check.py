@@ -1,6 +1,7 @@
 """gqaverify check, run as a person would."""
 
 import json
+import resource
 import subprocess
 import tempfile
 import unittest
@@ -34,6 +35,28 @@ class Check(unittest.TestCase):
         shown = f"{words}\nstdout: {result.stdout}\nstderr: {result.stderr}"
         self.assertEqual(result.returncode, status, shown)
         return result.stdout
+
+    def test_the_work_of_a_check_is_bounded(self):
+        """Some 100 KB that ask for the signs of a long polynomial on many intervals; powers of large bases."""
+        long = {"schema": "gqaverify.certificate/1", "kind": "unreachable_along_line", "point": ["1/3"],
+                "values": [["1"], ["1"], ["0"]], "keys": [["0"], ["1024"], ["513"]], "direction": ["1"],
+                "cofactors": [[str(10**60 + 7 * k) for k in range(1500)]],
+                "breaks": [f"{k + 1}/7" for k in range(400)]}  # fmt: skip
+        path = self.folder / "long.json"
+        path.write_text(json.dumps(long))
+        start = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        self.assertIn("more work than it may", self.run_program(path, status=WRONG))
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - start, 40)
+        powers = {"schema": "gqaverify.certificate/1", "kind": "counterexample", "identity": "mean_pooled_output",
+                  "keys": [[["1000000"]], [["0"]]], "values": [[["1"]], [["0"]]], "head": 0,
+                  "key_scale": "1", "left": ["1"], "right": ["1/2"]}  # fmt: skip
+        for base in ("1e20000", "3e200"):
+            path.write_text(json.dumps({**powers, "bases": [base]}))
+            self.assertIn("verified", self.run_program(path, status=HOLDS))
+        powers["keys"] = [[["1000000"], ["0"]], [["0"], ["0"]]]
+        powers["values"] = [[["1"], ["0"]], [["0"], ["1"]]]
+        path.write_text(json.dumps({**powers, "bases": ["1e20000"]}))
+        self.assertIn("a power is too large", self.run_program(path, status=WRONG))
 
     def test_a_valid_certificate(self):
         path = self.certificate("good.json")

@@ -64,7 +64,7 @@ class Faults(CommandLine):
         self.assertIn("head_map.tilde: no fault and no family has that name; "
                       "did you mean head_map.tiled", result.stderr)
         result = self.run_program("faults", "softmx", status=BAD_INPUT)
-        self.assertIn("did you mean softmax.", result.stderr)
+        self.assertIn("did you mean softmax?", result.stderr)
         result = self.run_program("faults", "kangaroo", status=BAD_INPUT)
         self.assertIn('"gqaverify faults" lists all', result.stderr)
         self.assertNotIn("did you mean", result.stderr)

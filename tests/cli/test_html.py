@@ -1,5 +1,6 @@
 """--html: one self-contained page for every kind of report."""
 
+import hashlib
 import json
 import math
 import os
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import safetensors_file
 from command_line import BAD_INPUT, HOLDS, UNDECIDED, USAGE, WRONG, CommandLine, recordings
-from html_page import Page, faults_of
+from html_page import Page, faults_of, without_origin
 
 ATTACK = "<script>alert(1)<\u2215script>\"'&<img src=x onerror=alert(2)>"
 HEADS, KV_HEADS, ROWS, WIDTH = 4, 2, 3, 2
@@ -61,6 +62,7 @@ class HtmlTest(CommandLine):
 
     def recording(self, name="kernel.safetensors", causal=True, **options):
         path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
         metadata = {"attention": json.dumps({"causal": causal})}
         safetensors_file.write(path, metadata, problem(causal=causal, **options))
         return path
@@ -181,15 +183,18 @@ class AuditPage(HtmlTest):
 
     def test_the_same_input_gives_the_same_bytes(self):
         path = self.recording()
-        pages = {self.page("audit", path, "--threads", str(n), status=HOLDS).source for n in (1, 2, 2)}
+        pages = {
+            without_origin(self.page("audit", path, "--threads", str(n), status=HOLDS)) for n in (1, 2, 2)
+        }
         self.assertEqual(len(pages), 1)
 
     def test_a_journal_keeps_the_map(self):
         path = self.recording(rows=150)
         journal = self.folder / "journal"
-        first = self.page("audit", path, "--journal", journal, status=HOLDS).source
-        self.assertEqual(first, self.page("audit", path, "--journal", journal, status=HOLDS).source)
-        self.assertEqual(first, self.page("audit", path, status=HOLDS).source)
+        words = ["audit", path, "--journal", journal]
+        first = without_origin(self.page(*words, status=HOLDS))
+        self.assertEqual(first, without_origin(self.page(*words, status=HOLDS)))
+        self.assertEqual(first, without_origin(self.page("audit", path, status=HOLDS)))
         # Without a page there is no map, so this is another audit.
         result = self.run_program("audit", path, "--journal", journal, status=BAD_INPUT)
         self.assertIn("[journal.mismatch]", result.stderr)
@@ -247,9 +252,62 @@ class KernelPages(HtmlTest):
 
     def test_of_very_many_cases_some_are_shown_in_full_and_all_are_listed(self):
         page = self.page("audit", *self.KERNEL, "--type", "binary32", "--problems", "260", status=HOLDS)
-        self.assertIn("250 of 260 cases are shown in full, failures first.", page.text())
+        self.assertIn("250 of 260 cases are shown here, failures first.", page.text())
         self.assertEqual(len([d for d in page.all("div") if d.get("class") == "case"]), 250)
         self.assertEqual(len([row for row in page.all("tr") if "✓ pass" in page.text(row)]), 260)
+
+
+class Origin(HtmlTest):
+    def test_a_page_tells_its_date_its_command_its_version_and_its_inputs(self):
+        path = self.recording()
+        os.environ["SOURCE_DATE_EPOCH"] = "86400"
+        self.addCleanup(os.environ.pop, "SOURCE_DATE_EPOCH")
+        page = self.page("audit", path, "--atol", "1/1000", status=HOLDS)
+        origin = page.text(next(e for e in page.all("section") if e.get("id") == "origin"))
+        self.assertIn("1970-01-02 00:00 UTC", origin)
+        self.assertIn(f"gqaverify audit {path} --atol 1/1000 --html", origin)
+        self.assertRegex(origin, r"gqaverify \d+\.\d+\.\d+")
+        self.assertIn(hashlib.sha256(path.read_bytes()).hexdigest(), origin)
+        # The same date, command and files: the same bytes.
+        self.assertEqual(page.source, self.page("audit", path, "--atol", "1/1000", status=HOLDS).source)
+
+    def test_a_word_of_the_command_can_be_pasted_and_is_text(self):
+        path = self.recording(f"it's {ATTACK}.safetensors")
+        page = self.page("audit", path, status=HOLDS)
+        command = next(page.text(e) for e in page.all("code") if page.text(e).startswith("gqaverify audit"))
+        self.assertIn("'\\''", command)
+        self.assertIn("<script>", command)  # as text: faults_of found no such element
+
+    def test_a_directory_has_the_digest_of_each_of_its_files(self):
+        first = self.recording("many/a.safetensors")
+        self.recording("many/b.safetensors", rows=4)
+        page = self.page("audit", self.folder / "many", status=HOLDS)
+        digests = [row[1] for row in page.rows_below("Files that were read")]
+        self.assertEqual(len(set(digests)), 2)
+        self.assertEqual(digests[0], hashlib.sha256(first.read_bytes()).hexdigest())
+
+
+class ManyCases(HtmlTest):
+    def corpus(self, count):
+        self.recording("tiled.safetensors", kv_head=lambda head: head % 2)
+        self.recording("right.safetensors", rows=64)
+        (self.folder / "many").mkdir()
+        for number in range(count):
+            name = "tiled" if number % 40 == 0 else "right"
+            (self.folder / f"many/{number:03}.safetensors").symlink_to(self.folder / f"{name}.safetensors")
+        return self.folder / "many"
+
+    def test_four_hundred_are_below_three_megabytes_and_can_be_filtered_without_a_script(self):
+        page = self.page("audit", self.corpus(400), status=WRONG)
+        self.assertLess(len(page.source.encode()), 3_000_000)
+        choices = [page.text(label).strip() for label in page.all("label")]
+        self.assertEqual(choices, ["all (400)", "fail (10)", "pass (390)"])
+        rows = [row.get("class") for row in page.all("tr") if (row.get("class") or "").startswith("v-")]
+        self.assertEqual((rows.count("v-fail"), rows.count("v-pass")), (10, 390))
+        for word in ("fail", "pass"):
+            self.assertIn(f"body:has(#show-{word}:checked) tr[class^=v-]:not(.v-{word})", page.source)
+        self.assertIn("cannot show every fault", page.text())
+        self.assertRegex(page.text(), r"250 of 400 cases are shown here, failures first\. \d+ without pictures")
 
 
 class Usage(CommandLine):

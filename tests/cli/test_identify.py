@@ -32,6 +32,29 @@ class Identify(CommandLine):
         self.assertEqual([entry["element_type"] for entry in got["types"]],
                          ["binary64", "binary32", "binary16", "bfloat16"])
 
+    def test_the_arithmetic_of_a_kernel_stands_beside_its_contract(self):
+        options = "tile=32,keys=pairwise,splits=4,tree=1,stored=bf16,scale=query,accumulator=f32z"
+        flags = ["identify", "--kernel", kernel("arithmetic"), "--type", "bfloat16"]
+        flags += ["--kernel-options", options]
+        got = self.run_json(*flags, status=HOLDS)["types"][0]["arithmetic"]
+        self.assertEqual(got["reason"], "")
+        read = {entry["entry"]: entry["values"] for entry in got["entries"]}
+        self.assertEqual(read["sums over keys"], ["pairwise"])
+        self.assertEqual(read["tile of keys"], ["32 keys"])
+        self.assertEqual(read["splits of the keys"], ["4"])
+        self.assertEqual(read["merge of the splits"], ["as a tree"])
+        self.assertEqual(read["rounding over keys"], ["toward zero"])
+        self.assertEqual(read["stored weights"], ["bfloat16"])
+        self.assertEqual(read["place of the scale"], ["on q"])
+        out = self.run_program(*flags, status=HOLDS).stdout
+        self.assertRegex(out, r"\n  arithmetic +read off in \d+ calls\n")
+        self.assertRegex(out, r"\n  stored weights +bfloat16\n")
+
+    def test_no_arithmetic_is_read_of_a_kernel_that_breaks_the_contract(self):
+        got = self.identify("--kernel-options", "scale.twice", status=WRONG)["arithmetic"]
+        self.assertEqual(got["entries"], [])
+        self.assertEqual(got["reason"], "it can be read only of a kernel that follows the contract")
+
     def test_the_tiled_head_map_is_found_and_named(self):
         got = self.identify("--kernel-options", "head_map.tiled", status=WRONG)
         wrong = {rule["rule"]: rule["found"] for rule in got["rules"] if rule["agreement"] == "differs"}

@@ -168,7 +168,7 @@ class IdentifyRecording(CommandLine):
         self.run_program("audit", path, "--alibi", "0", status=HOLDS)
         self.run_program("audit", path, "--alibi", "standard", "--no-diagnosis", status=WRONG)
         out = self.run_program("audit", path, "--sink", "1,2", status=BAD_INPUT).stdout
-        self.assertIn("sink: 2 numbers; write one, or 4 [contract.operand_count]", out)
+        self.assertIn("sink: 2 numbers for 4 query heads; write one for each, or one for all [contract.operand_count]", out)
 
 
 if __name__ == "__main__":

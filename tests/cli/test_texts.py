@@ -6,7 +6,7 @@ import subprocess
 
 from command_line import HOLDS, USAGE, CommandLine
 
-OPTION = re.compile(r"^\s+(?:(-\w),)?(--[\w-]+)", re.MULTILINE)
+OPTION = re.compile(r"^  (?:(-\w),)?(--[\w-]+)", re.MULTILINE)
 
 
 class Texts(CommandLine):
@@ -20,6 +20,8 @@ class Texts(CommandLine):
             _, separator, commands = text.partition("Subcommands:\n")
             if separator:
                 for line in commands.splitlines():
+                    if line.startswith("   "):  # what it does goes on
+                        continue
                     match = re.match(r"  (\w+) ", line)
                     if not match:
                         break
@@ -80,6 +82,46 @@ class Texts(CommandLine):
         self.assertEqual(self.complete_in_bash("audit", "--caus"), ["--causal"])
         self.assertEqual(self.complete_in_bash("audit", ""), [])  # files, by readline itself
 
+    def test_bash_completes_values_and_names(self):
+        models = self.complete_in_bash("audit", "--model", "")
+        self.assertIn("bf16-f32", models)
+        self.assertEqual(self.complete_in_bash("audit", "--dialect", "fl"), ["flash-attention"])
+        self.assertEqual(self.complete_in_bash("identify", "--layout", "BS"), ["BSHD", "BSH"])
+        # bash takes "=" for a word of its own.
+        self.assertEqual(self.complete_in_bash("audit", "--model", "=", "f64"), ["f64"])
+        self.assertEqual(
+            self.complete_in_bash("audit", "--causal", "="), ["top_left", "bottom_right", "onnx", "off"]
+        )
+        self.assertEqual(self.complete_in_bash("audit", "--causal", ""), [])  # a path may follow
+        self.assertEqual(self.complete_in_bash("faults", "head_map.ti"), ["head_map.tiled"])
+        self.assertIn("causal", self.complete_in_bash("faults", ""))
+        self.assertIn("gg", self.complete_in_bash("claims", "g"))
+
+    def test_fish_has_every_option_and_value(self):
+        script = self.generated("fish")
+        for words, text in self.help_texts():
+            place = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in words)
+            lines = [line for line in script.splitlines() if f" -n '{place}' " in line]
+            if not words:
+                lines = [line for line in script.splitlines() if " -n __fish_use_subcommand " in line]
+            for _, option in OPTION.findall(text):
+                self.assertTrue(any(f" -l {option[2:]} " in line for line in lines), (words, option))
+        self.assertRegex(script, r"-l model -x -a 'f64 f32 [^']*bf16-f32")
+        self.assertRegex(script, r"from faults' -f -a '[^']*head_map\.tiled")
+        self.assertRegex(script, r"-l causal -a 'top_left bottom_right onnx off'")
+        if shutil.which("fish"):
+            path = self.folder / "gqaverify.fish"
+            path.write_text(script)
+            words = ["fish", "--no-config", "--no-execute", str(path)]
+            result = subprocess.run(words, capture_output=True, text=True, check=False)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_help_texts_fit_a_hundred_columns_and_help_is_a_command(self):
+        for words, text in self.help_texts():
+            wide = [line for line in text.splitlines() if len(line) > 100]
+            self.assertEqual(wide, [], words)
+            self.assertEqual(self.run_program("help", *words, status=HOLDS).stdout, text)
+
     def test_zsh_reads_its_completion_script(self):
         script = self.generated("zsh")
         self.assertTrue(script.startswith("#compdef gqaverify\n"))
@@ -87,7 +129,7 @@ class Texts(CommandLine):
             function = script.partition(f"\n{'_'.join(['_gqaverify', *words])}() {{\n")[2]
             function = function.partition("\n}\n")[0]
             for _, option in OPTION.findall(text):
-                self.assertIn(f"'{option}[", function, words)
+                self.assertRegex(function, f"'{option}(=-)?\\[", words)
         if shutil.which("zsh"):
             path = self.folder / "_gqaverify"
             path.write_text(script)

@@ -108,11 +108,11 @@ class SmallProblem {
 
   /// What a fused backward pass computes: weights exp(s - lse) and delta with lse and output of
   /// the forward pass `forward`; the part of head h is added to KV head sum_head(h); dQ and dK are
-  /// times `factor`; delta is times `delta_factor`.
+  /// times `factor`; delta is times `delta_factor`. `grad_lse`: [Hq, T], or empty.
   Gradients backward(const std::vector<double>& grad, const SmallRules& own,
                      const SmallRules& forward,
                      const std::function<std::int64_t(std::int64_t)>& sum_head, double factor = 1,
-                     double delta_factor = 1) const {
+                     double delta_factor = 1, const std::vector<double>& grad_lse = {}) const {
     Gradients g{std::vector<double>(query.size(), 0), std::vector<double>(key.size(), 0),
                 std::vector<double>(value.size(), 0)};
     const double scale = 1 / std::sqrt(static_cast<double>(s.size));
@@ -133,7 +133,8 @@ class SmallProblem {
           for (std::int64_t c = 0; c < s.size; ++c) {
             product += grad[row(h, i) + at(c)] * value[history(kv, j) + at(c)];
           }
-          const double ds = factor * scale * p * (product - delta);
+          const double l = grad_lse.empty() ? 0 : grad_lse[at(h * s.queries + i)];
+          const double ds = factor * scale * p * (product - delta + l);
           for (std::int64_t d = 0; d < s.size; ++d) {
             const std::size_t to = history(sum_head(h), j) + at(d);
             g.query[row(h, i) + at(d)] += ds * key[history(kv, j) + at(d)];

@@ -110,7 +110,7 @@ TEST_CASE("contract_json: a value of another type is refused at its field") {
 }
 
 TEST_CASE("contract_json: a value that is not known or breaks a rule is refused at its field") {
-  CHECK(refusal(R"({"layout": "bhsd"})") == "contract.unknown_value at file: layout");
+  CHECK(refusal(R"({"layout": "BHDS"})") == "contract.unknown_value at file: layout");
   CHECK(refusal(R"({"causal_alignment": "bottom"})") ==
         "contract.unknown_value at file: causal_alignment");
   CHECK(refusal(R"({"empty_row": "average"})") == "contract.unknown_value at file: empty_row");

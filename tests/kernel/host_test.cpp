@@ -139,6 +139,30 @@ TEST_CASE("host: a kernel that allocates without end is stopped by its memory li
   require_recovered(host);
 }
 
+TEST_CASE("host: in a sandbox a kernel runs, and reaches no file, socket or other process") {
+  KernelHost free = load_kernel("misbehaving");
+  const KernelRun reached = misbehave(free, "reach");
+  CHECK(reached.status == KernelStatus::failed);
+  CHECK(reached.code == 100 + 63);
+  KernelLimits limits;
+  limits.sandbox = true;
+  try {
+    KernelHost host = load_kernel("misbehaving", limits);
+    const KernelRun run = misbehave(host, "reach");
+    CHECK(run.status == KernelStatus::failed);
+    CHECK(run.code == 100);
+    // What is watched from inside is still seen.
+    CHECK(misbehave(host, "abort").status == KernelStatus::crashed);
+    require_recovered(host);
+    CHECK(misbehave(host, "fork 5").findings == std::vector{KernelFinding::left_processes});
+    require_recovered(host);
+  } catch (const InputError& error) {
+    // A system without Landlock or seccomp runs nothing.
+    CHECK(error.code() == "kernel.no_sandbox");
+    MESSAGE(error.what());
+  }
+}
+
 TEST_CASE("host: errors are told as the kernel's own numbers, unsupported is none") {
   KernelHost host = load_kernel("misbehaving");
   KernelRun run = misbehave(host, "return 7");

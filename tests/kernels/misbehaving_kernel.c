@@ -1,6 +1,8 @@
 /* A kernel that misbehaves as it is told by gqa_kernel_configure, one word and a number:
  * "crash", "hang", "write 4096", ... Without a word it fills the output with ones. */
 #define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
 #include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
@@ -8,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -93,6 +96,24 @@ static void change_state(void) {
 #endif
 }
 
+/* What a sandbox keeps from a kernel: each that it gets through to is a wrong output. */
+static int reach_out(void) {
+  int reached = 0;
+  const int file = open("/etc/passwd", O_RDONLY);
+  if (file >= 0) reached |= 1;
+  const int made = open("/tmp/gqa-misbehaving", O_CREAT | O_WRONLY, 0600);
+  if (made >= 0) {
+    reached |= 2;
+    unlink("/tmp/gqa-misbehaving");
+  }
+  if (socket(AF_INET, SOCK_STREAM, 0) >= 0) reached |= 4;
+  if (socket(AF_UNIX, SOCK_STREAM, 0) >= 0) reached |= 8;
+  if (kill(getppid(), 0) == 0) reached |= 16;
+  DIR* const processes = opendir("/proc");
+  if (processes != NULL) reached |= 32;
+  return reached;
+}
+
 static void start_others(const struct gqa_kernel_problem* p) {
   if (strcmp(word, "fork") == 0) start_children(number, false);
   if (strcmp(word, "escape") == 0) start_children(number, true);
@@ -145,6 +166,7 @@ int gqa_kernel_run(const struct gqa_kernel_problem* p) {
   if (strcmp(word, "close") == 0) {
     for (int descriptor = 0; descriptor < 10; ++descriptor) close(descriptor);
   }
+  if (strcmp(word, "reach") == 0) return 100 + reach_out();
   if (strcmp(word, "print") == 0) puts("{\"a kernel\": \"that prints\"}");
   return strcmp(word, "return") == 0 ? (int)number : GQA_KERNEL_OK + 0 * sum;
 }

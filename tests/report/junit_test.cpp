@@ -50,19 +50,22 @@ TEST_CASE("junit: what XML 1.0 cannot say becomes the replacement character") {
 TEST_CASE("junit: only a pass is a test case without a child") {
   const std::string pass = junit_xml({case_of("p", Verdict::pass, 0)});
   CHECK(contains(pass, "tests=\"1\" failures=\"0\" errors=\"0\""));
-  CHECK(contains(pass, "<testcase classname=\"p\" name=\"output\"/>"));
+  CHECK(contains(pass, "<testcase classname=\"p\" name=\"output\" time=\"0.000\"/>"));
   const std::string fail = junit_xml({case_of("f", Verdict::fail, 3)});
   CHECK(contains(fail, "tests=\"1\" failures=\"1\" errors=\"0\""));
   CHECK(contains(fail,
-                 "<failure message=\"3 of 4 elements violate atol 0, rtol 0, "
+                 "<failure type=\"violation\" message=\"3 of 4 elements violate atol 0, rtol 0, "
                  "certainly beyond the stated tolerance: batch &#60;0&#62;\">"));
   const std::string open = junit_xml({case_of("u", Verdict::undecided, 0)});
   CHECK(contains(open, "tests=\"1\" failures=\"0\" errors=\"1\""));
-  CHECK(contains(open, "<error message=\"undecided: 2 of 4 elements are open\">"));
+  CHECK(contains(open,
+                 "<error type=\"undecided\" message=\"2 of 4 elements are open: their "
+                 "errors are too near to what is allowed\">"));
   AuditCase unread;
   unread.path = "x";
   unread.error = "x: cut off";
   unread.error_code = "npy.truncated";
-  CHECK(contains(junit_xml({unread}), "<error message=\"x: cut off [npy.truncated]\">"));
-  CHECK(contains(junit_xml({}), "<error message=\"nothing was audited\">"));
+  CHECK(contains(junit_xml({unread}),
+                 "<error type=\"npy.truncated\" message=\"x: cut off [npy.truncated]\">"));
+  CHECK(contains(junit_xml({}), "<error type=\"nothing\" message=\"nothing was audited\">"));
 }

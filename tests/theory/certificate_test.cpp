@@ -112,8 +112,21 @@ TEST_CASE("certificate: any change of any one leaf is rejected, or provably chan
   }
   irrelevant["byte_ledger"] = {"/value_size: 95", "/value_block/1: 33",   "/positions: 99",
                                "/positions: 101", "/layers/1/window: 39", "/layers/1/window: 41"};
+  // Without rotary embedding all distances are alike.
+  irrelevant["weight_pooling_loss of scores"] = {"/distance: 2"};
   irrelevant["pooling_lossless"] = {"/causal: false"};
+  // Those with a layer hold numbers that may change together with nothing; the checker in
+  // tests/oracle judges their mutations.
+  const std::set<std::string> elsewhere{"weight_pooling_loss of rotated scores",
+                                        "weight_pooling_loss of normalised scores",
+                                        "weight_pooling_loss at some distance",
+                                        "weight_pooling_lossless of distinct angles",
+                                        "reachable_along_direction",
+                                        "unreachable_along_line",
+                                        "stacked_output_rank",
+                                        "equational_proof"};
   for (const auto& [name, text] : test::certificate_texts()) {
+    if (elsewhere.contains(name)) continue;
     CAPTURE(name);
     const std::set<std::string> survivors = surviving_changes(test::certificate_of(name));
     std::string listed;
@@ -145,8 +158,12 @@ TEST_CASE("certificate: a field, entry or list that is missing, doubled or added
       CAPTURE(at.to_string());
       CHECK_FALSE(is_verified(emptied));
       CHECK_FALSE(is_verified(shortened));
-      // A row more leaves the minor as it is.
-      CHECK(is_verified(lengthened) == (name == "rank_lower_bound" && at.to_string() == "/matrix"));
+      // A row more leaves the minor as it is; a history of each head's own may be that of all; a
+      // cofactor times 1 + y has no positive root more; an axiom may be stated twice.
+      const std::set<std::string> harmless{"rank_lower_bound/matrix", "stacked_output_rank/values",
+                                           "unreachable_along_line/cofactors/0",
+                                           "equational_proof/axioms"};
+      CHECK(is_verified(lengthened) == harmless.contains(name + at.to_string()));
     });
   }
 }

@@ -12,7 +12,7 @@ using namespace gqa;
 TEST_CASE("claims: all are there, in order, with statement, scope and certificate") {
   std::vector<std::string> ids;
   for (char letter = 'a'; letter <= 'z'; ++letter) ids.emplace_back(1, letter);
-  for (char letter = 'a'; letter <= 'g'; ++letter) ids.emplace_back(2, letter);
+  for (char letter = 'a'; letter <= 'z'; ++letter) ids.emplace_back(2, letter);
   REQUIRE(claims().size() == ids.size());
   std::set<std::string> titles;
   for (std::size_t k = 0; k < ids.size(); ++k) {
@@ -27,7 +27,7 @@ TEST_CASE("claims: all are there, in order, with statement, scope and certificat
 
 TEST_CASE("claims: every one is settled but that of the trained model, which needs recordings") {
   // The verdicts of docs/theory.md, "The claims ledger".
-  const std::set<std::string> refuted{"u", "w", "y", "z"};
+  const std::set<std::string> refuted{"u", "w", "y", "z", "hh", "ii", "jj", "oo", "pp", "tt", "ww"};
   for (const Claim* claim : claims()) {
     CAPTURE(claim->id);
     const ClaimReport report = adjudicate(*claim);
@@ -39,7 +39,7 @@ TEST_CASE("claims: every one is settled but that of the trained model, which nee
     } else if (refuted.contains(claim->id)) {
       CHECK(report.verdict == ClaimVerdict::refuted);
     } else {
-      CHECK((report.verdict == ClaimVerdict::proved || report.verdict == ClaimVerdict::checked));
+      CHECK(report.verdict == ClaimVerdict::proved);
     }
   }
 }
@@ -79,6 +79,6 @@ TEST_CASE("claims: found by id, by id in brackets, by title; others are refused"
   CHECK(std::string(find_claim("u").id) == "u");
   CHECK(std::string(find_claim("(aa)").id) == "aa");
   CHECK(std::string(find_claim("averaged-keys").id) == "y");
-  CHECK(test::refusal_of([] { find_claim("hh", "NAME"); }) == "claims.unknown at NAME");
+  CHECK(test::refusal_of([] { find_claim("zzz", "NAME"); }) == "claims.unknown at NAME");
   CHECK(test::refusal_of([] { find_claim(""); }) == "claims.unknown at claim");
 }

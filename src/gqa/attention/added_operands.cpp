@@ -11,13 +11,23 @@
 namespace gqa {
 namespace {
 
+// "batch entry" of one, "batch entries" of several.
+std::string several(std::string noun, std::int64_t count) {
+  if (count == 1) return noun;
+  if (!noun.ends_with('y')) return noun + "s";
+  noun.pop_back();
+  return noun + "ies";
+}
+
 template <class T>
-std::vector<T> one_for_each(const std::vector<T>& given, std::int64_t count, const char* where) {
+std::vector<T> one_for_each(const std::vector<T>& given, std::int64_t count, const char* where,
+                            const char* of) {
   const auto wanted = static_cast<std::size_t>(count);
   if (given.size() == wanted) return given;
   if (given.size() == 1) return std::vector<T>(wanted, given.front());
   throw InputError("contract.operand_count", where,
-                   fmt::format("{} numbers; write one, or {}", given.size(), count));
+                   fmt::format("{} numbers for {} {}; write one for {}", given.size(), count,
+                               several(of, count), count == 1 ? "it" : "each, or one for all"));
 }
 
 template <class T>
@@ -58,17 +68,17 @@ std::vector<double> standard_alibi_slopes(std::int64_t heads) {
 
 void add_operands(ProblemTensors& tensors, const AddedOperands& added, const Dimensions& sizes) {
   if (added.lengths) {
-    const auto all = one_for_each(*added.lengths, sizes.batch, "lengths");
+    const auto all = one_for_each(*added.lengths, sizes.batch, "lengths", "batch entry");
     tensors.nonpad_kv_seqlen = integer_tensor({sizes.batch}, all);
   }
   if (added.sink) {
-    const auto all = one_for_each(*added.sink, sizes.q_heads, "sink");
+    const auto all = one_for_each(*added.sink, sizes.q_heads, "sink", "query head");
     tensors.sink = encoded_tensor(ElementType::binary64, {sizes.q_heads}, all);
   }
   if (added.alibi_slopes) {
     const auto all = added.alibi_slopes->empty()
                          ? standard_alibi_slopes(sizes.q_heads)
-                         : one_for_each(*added.alibi_slopes, sizes.q_heads, "alibi");
+                         : one_for_each(*added.alibi_slopes, sizes.q_heads, "alibi", "query head");
     tensors.alibi_slopes = encoded_tensor(ElementType::binary64, {sizes.q_heads}, all);
   }
 }

@@ -139,6 +139,9 @@ AttentionProblem checked_problem_of(const ProblemTensors& tensors, const Contrac
     throw InputError("contract.packed_not_cut", "cu_seqlens_q",
                      "several documents are not one problem");
   }
+  if (tensors.past_lengths) {
+    throw InputError("contract.static_cache", "past_lengths", "the cache is not in plain form");
+  }
   require_present(tensors.query, "query");
   require_present(tensors.key, "key");
   require_present(tensors.value, "value");

@@ -61,6 +61,8 @@ struct AttentionProblem {
     return empty_row_rule(contract.empty_row, sink_of(head).has_value());
   }
   bool has_bias() const { return bias.has_value() || alibi_slopes.has_value(); }
+  /// A mask and slopes: their sum may cancel what both rounded.
+  bool has_two_biases() const { return bias.has_value() && alibi_slopes.has_value(); }
   /// The bias of the score of query row `row` and key `key`. The filter reads whole rows of the
   /// same in vector loops of its own (audit/filter/filter_bias.hpp).
   BiasTerms bias_of(std::int64_t batch, std::int64_t head, std::int64_t row,

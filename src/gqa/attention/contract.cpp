@@ -8,6 +8,7 @@
 #include <span>
 
 #include "gqa/error.hpp"
+#include "gqa/near_words.hpp"
 
 namespace gqa {
 namespace {
@@ -22,6 +23,15 @@ constexpr std::array layouts{
     Named<Layout>{"BHSD", Layout::bhsd}, Named<Layout>{"BSHD", Layout::bshd},
     Named<Layout>{"SBHD", Layout::sbhd}, Named<Layout>{"BSH", Layout::bsh},
     Named<Layout>{"THD", Layout::thd},   Named<Layout>{"HSD", Layout::hsd}};
+// As other systems write them: T for the positions of queries, N for heads (or for positions, where
+// H stands beside it).
+constexpr std::array other_layouts{
+    Named<Layout>{"BHTD", Layout::bhsd}, Named<Layout>{"BTHD", Layout::bshd},
+    Named<Layout>{"TBHD", Layout::sbhd}, Named<Layout>{"BNSD", Layout::bhsd},
+    Named<Layout>{"BSND", Layout::bshd}, Named<Layout>{"SBND", Layout::sbhd},
+    Named<Layout>{"BNTD", Layout::bhsd}, Named<Layout>{"BTND", Layout::bshd},
+    Named<Layout>{"HTD", Layout::hsd},   Named<Layout>{"HND", Layout::hsd},
+    Named<Layout>{"TND", Layout::thd},   Named<Layout>{"NHD", Layout::thd}};
 constexpr std::array operand_names{
     Named<Operand>{"query", Operand::query}, Named<Operand>{"key", Operand::key},
     Named<Operand>{"value", Operand::value}, Named<Operand>{"output", Operand::output}};
@@ -35,6 +45,16 @@ constexpr std::array alignments{
 constexpr std::array empty_rows{
     Named<EmptyRow>{"zero", EmptyRow::zero}, Named<EmptyRow>{"nan", EmptyRow::nan},
     Named<EmptyRow>{"any", EmptyRow::any}, Named<EmptyRow>{"mean", EmptyRow::mean}};
+constexpr std::array other_empty_rows{Named<EmptyRow>{"zeros", EmptyRow::zero}};
+
+// The first word of each value is its name.
+constexpr std::array lse_bases{Named<LseBase>{"e", LseBase::e}, Named<LseBase>{"2", LseBase::two}};
+constexpr std::array lse_empties{Named<LseEmpty>{"-inf", LseEmpty::minus_infinity},
+                                 Named<LseEmpty>{"+inf", LseEmpty::plus_infinity},
+                                 Named<LseEmpty>{"inf", LseEmpty::plus_infinity}};
+constexpr std::array lse_layouts{
+    Named<LseLayout>{"BHT", LseLayout::bht}, Named<LseLayout>{"BTH", LseLayout::bth},
+    Named<LseLayout>{"HT", LseLayout::bht}, Named<LseLayout>{"TH", LseLayout::bth}};
 
 template <class Enum>
 std::string_view name_in(std::span<const Named<Enum>> table, Enum value) {
@@ -44,16 +64,18 @@ std::string_view name_in(std::span<const Named<Enum>> table, Enum value) {
   return "?";
 }
 
+// A word in any spelling (letter case, "-" for "_"), or one of those that others write for it.
 template <class Enum>
-Enum parse_in(std::span<const Named<Enum>> table, std::string_view text, const std::string& where) {
+Enum parse_in(std::span<const Named<Enum>> table, std::string_view text, const std::string& where,
+              std::span<const Named<Enum>> also = {}) {
   std::vector<std::string_view> names;
-  for (const auto& entry : table) {
-    if (entry.name == text) return entry.value;
-    names.push_back(entry.name);
+  for (const auto& entry : table) names.push_back(entry.name);
+  for (const auto& words : {table, also}) {
+    for (const auto& entry : words) {
+      if (plain_spelling(entry.name) == plain_spelling(text)) return entry.value;
+    }
   }
-  throw InputError(
-      "contract.unknown_value", where,
-      fmt::format("\"{}\" is not known; write one of {}", text, fmt::join(names, ", ")));
+  throw InputError("contract.unknown_value", where, unknown_word(text, names));
 }
 
 // The integers of a comma-separated list, or nullopt.
@@ -88,9 +110,18 @@ std::string_view name(CausalAlignment value) {
 std::string_view name(EmptyRow value) {
   return name_in<EmptyRow>(empty_rows, value);
 }
+std::string_view name(LseBase value) {
+  return name_in<LseBase>(lse_bases, value);
+}
+std::string_view name(LseEmpty value) {
+  return name_in<LseEmpty>(lse_empties, value);
+}
+std::string_view name(LseLayout value) {
+  return name_in<LseLayout>(lse_layouts, value);
+}
 
 Layout parse_layout(std::string_view text, const std::string& where) {
-  return parse_in<Layout>(layouts, text, where);
+  return parse_in<Layout>(layouts, text, where, other_layouts);
 }
 bool Contract::has_one_layout() const {
   return std::ranges::all_of(
@@ -130,21 +161,40 @@ CausalAlignment parse_causal_alignment(std::string_view text, const std::string&
   return parse_in<CausalAlignment>(alignments, text, where);
 }
 EmptyRow parse_empty_row(std::string_view text, const std::string& where) {
-  return parse_in<EmptyRow>(empty_rows, text, where);
+  return parse_in<EmptyRow>(empty_rows, text, where, other_empty_rows);
+}
+LseBase parse_lse_base(std::string_view text, const std::string& where) {
+  return parse_in<LseBase>(lse_bases, text, where);
+}
+LseEmpty parse_lse_empty(std::string_view text, const std::string& where) {
+  return parse_in<LseEmpty>(lse_empties, text, where);
+}
+LseLayout parse_lse_layout(std::string_view text, const std::string& where) {
+  return parse_in<LseLayout>(lse_layouts, text, where);
 }
 
 HeadMap parse_head_map(std::string_view text, const std::string& where) {
-  if (text == "contiguous") return {HeadMapKind::contiguous, {}};
-  if (text == "interleaved") return {HeadMapKind::interleaved, {}};
   if (auto list = parse_integers(text)) return {HeadMapKind::explicit_list, std::move(*list)};
+  constexpr std::array<std::string_view, 2> names{"contiguous", "interleaved"};
+  const std::string word = plain_spelling(text);
+  if (word == names[0]) return {HeadMapKind::contiguous, {}};
+  if (word == names[1]) return {HeadMapKind::interleaved, {}};
+  const std::string near = did_you_mean(near_words(text, names));
   throw InputError("contract.unknown_value", where,
-                   fmt::format("\"{}\" is not a head map; write contiguous, interleaved or a "
-                               "list of KV heads such as 0,0,1,1",
-                               text));
+                   fmt::format("\"{}\" is not a head map; {}{}rite contiguous (query heads 0,0,1,1 "
+                               "of four on two), interleaved (0,1,0,1) or such a list itself",
+                               text, near, near.empty() ? "w" : " W"));
 }
 
 std::optional<Rational> parse_scale(std::string_view text, const std::string& where) {
   if (text == "default") return std::nullopt;
+  if (text.find("sqrt") != text.npos) {
+    throw InputError(
+        "contract.scale", where,
+        fmt::format("\"{}\": write default for 1/sqrt(dk); any other scale is an exact "
+                    "number such as 0.125, 1/8 or 0x1p-3",
+                    text));
+  }
   Rational scale = parse_rational(text, where);
   if (scale <= 0) {
     throw InputError("contract.scale_not_positive", where,
@@ -156,10 +206,15 @@ std::optional<Rational> parse_scale(std::string_view text, const std::string& wh
 Window parse_window(std::string_view text, const std::string& where) {
   const auto sides = parse_integers(text);
   if (!sides || sides->size() != 2 || (*sides)[0] < -1 || (*sides)[1] < -1) {
-    throw InputError("contract.window", where,
-                     fmt::format("\"{}\" is not a window; write LEFT,RIGHT, each a number of "
-                                 "keys or -1 for unbounded",
-                                 text));
+    const bool is_one = sides && sides->size() == 1 && (*sides)[0] > 0;
+    throw InputError(
+        "contract.window", where,
+        fmt::format("\"{}\" is not a window; write LEFT,RIGHT, each a number of keys or -1 for "
+                    "unbounded{}",
+                    text,
+                    is_one ? fmt::format(": {},0 for the query's own position and {} before it",
+                                         (*sides)[0] - 1, (*sides)[0] - 1)
+                           : ""));
   }
   return {(*sides)[0], (*sides)[1]};
 }
@@ -218,6 +273,8 @@ std::string describe(const Contract& contract, std::int64_t key_size) {
   if (contract.empty_row != EmptyRow::zero) {
     parts.push_back(fmt::format("empty rows {}", name(contract.empty_row)));
   }
+  if (contract.lse.base == LseBase::two) parts.push_back("lse in base 2");
+  if (contract.lse.empty == LseEmpty::plus_infinity) parts.push_back("lse +inf without keys");
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

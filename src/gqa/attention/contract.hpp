@@ -50,6 +50,26 @@ constexpr EmptyRow empty_row_rule(EmptyRow declared, bool has_sink) {
   return has_sink ? EmptyRow::zero : declared;
 }
 
+/// The logarithm that a recorded lse is.
+enum class LseBase {
+  e,    ///< ln of the softmax denominator
+  two,  ///< log2 of it
+};
+
+/// What lse holds of a row without a visible key, whose denominator is zero.
+enum class LseEmpty { minus_infinity, plus_infinity };
+
+/// The axes of lse: [B, Hq, T] or [B, T, Hq]; of packed documents [Hq, total] or [total, Hq].
+enum class LseLayout { bht, bth };
+
+/// In which form a recorded lse is given.
+struct LseForm {
+  LseBase base = LseBase::e;
+  LseEmpty empty = LseEmpty::minus_infinity;
+  LseLayout layout = LseLayout::bht;
+  friend bool operator==(const LseForm&, const LseForm&) = default;
+};
+
 struct HeadMap {
   HeadMapKind kind = HeadMapKind::contiguous;
   std::vector<std::int64_t> list;  ///< explicit_list only: KV head per query head
@@ -93,6 +113,7 @@ struct Contract {
   Window window;
   Rational softcap = 0;  ///< 0: off
   EmptyRow empty_row = EmptyRow::zero;
+  LseForm lse;
   std::string dialect;  ///< the preset that the defaults come from; empty: none
   StatedFields stated;  ///< what wins over the dialect's defaults; see resolve_dialect
   std::optional<WindowWord> window_word;  ///< replaces `window` where it is there
@@ -109,6 +130,9 @@ std::string_view name(Operand value);  ///< "query"
 std::string_view name(HeadMapKind value);
 std::string_view name(CausalAlignment value);
 std::string_view name(EmptyRow value);
+std::string_view name(LseBase value);    ///< "e", "2"
+std::string_view name(LseEmpty value);   ///< "-inf", "+inf"
+std::string_view name(LseLayout value);  ///< "BHT", "BTH"
 
 /// The enumerator of that name.
 /// Errors: InputError "contract.unknown_value" at `where`, listing the names.
@@ -121,6 +145,11 @@ void state_layouts(Contract& contract, std::string_view text, const std::string&
 std::string layouts_text(const Contract& contract);
 CausalAlignment parse_causal_alignment(std::string_view text, const std::string& where);
 EmptyRow parse_empty_row(std::string_view text, const std::string& where);
+LseBase parse_lse_base(std::string_view text, const std::string& where);
+/// Also "inf".
+LseEmpty parse_lse_empty(std::string_view text, const std::string& where);
+/// Also the packed words "HT" and "TH".
+LseLayout parse_lse_layout(std::string_view text, const std::string& where);
 /// "contiguous", "interleaved" or a comma-separated list "0,0,1,1".
 HeadMap parse_head_map(std::string_view text, const std::string& where);
 /// "default" gives nullopt; otherwise an exact positive number.

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "gqa/error.hpp"
+#include "gqa/near_words.hpp"
 
 namespace gqa {
 namespace {
@@ -89,12 +90,12 @@ const Dialect* find_dialect(std::string_view name) {
 }
 
 const Dialect& parse_dialect(std::string_view name, const std::string& where) {
-  if (const Dialect* found = find_dialect(name)) return *found;
   std::vector<std::string_view> names;
-  for (const Dialect& dialect : table) names.push_back(dialect.name);
-  throw InputError(
-      "contract.unknown_value", where,
-      fmt::format("\"{}\" is not known; write one of {}", name, fmt::join(names, ", ")));
+  for (const Dialect& dialect : table) {
+    if (plain_spelling(dialect.name) == plain_spelling(name)) return dialect;
+    names.push_back(dialect.name);
+  }
+  throw InputError("contract.unknown_value", where, unknown_word(name, names));
 }
 
 std::vector<std::string_view> window_words() {

@@ -138,7 +138,10 @@ std::vector<std::int64_t> resolve_head_map(const HeadMap& map, std::int64_t q_he
     if (static_cast<std::int64_t>(map.list.size()) != q_heads) {
       throw InputError(
           "contract.head_map_length", "head_map",
-          fmt::format("the list has {} entries for {} query heads", map.list.size(), q_heads));
+          fmt::format("the list has {} for {} query head{}",
+                      map.list.size() == 1 ? std::string("1 entry")
+                                           : fmt::format("{} entries", map.list.size()),
+                      q_heads, q_heads == 1 ? "" : "s"));
     }
     for (const std::int64_t entry : map.list) {
       if (entry < 0 || entry >= kv_heads) {

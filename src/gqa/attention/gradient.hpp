@@ -9,8 +9,8 @@
 
 namespace gqa {
 
-/// Gradients of sum(grad_output * output) in the words of ONNX and PyTorch. A shared head's
-/// grad_key and grad_value are the sums over the query heads that read it.
+/// Gradients of sum(grad_output * output) + sum(grad_lse * lse) in the words of ONNX and PyTorch. A
+/// shared head's grad_key and grad_value are the sums over the query heads that read it.
 template <class N>
 struct AttentionGradients {
   Tensor<typename N::Strength> query;  ///< [B, Hq, T, dk]
@@ -18,8 +18,9 @@ struct AttentionGradients {
   Tensor<typename N::Value> value;     ///< [B, Hkv, S, dv]
 };
 
-/// Back through one row: weights w, grad_output g, output o.
-///   grad_value_j += w_j g,  s_j' = w_j (g.v_j - g.o),  query' += scale s_j' k_j,
+/// Back through one row: weights w, grad_output g, output o, grad_lse l (the derivative of lse by
+/// s_j is w_j).
+///   grad_value_j += w_j g,  s_j' = w_j (g.v_j - g.o + l),  query' += scale s_j' k_j,
 ///   grad_key_j += s_j' (scale q), each s_j' times the slope of the softcap.
 /// A sink takes part through w and o alone; an empty row has no gradient.
 template <class N>
@@ -28,8 +29,13 @@ class GradientReader {
   using Strength = typename N::Strength;
 
   GradientReader(const Problem<N>& problem, const AttentionResult<N>& result,
-                 const Tensor<typename N::Value>& grad_output, const Visibility& visibility)
-      : problem_(problem), result_(result), grad_output_(grad_output), visibility_(visibility) {}
+                 const Tensor<typename N::Value>& grad_output,
+                 const Tensor<typename N::Value>* grad_lse, const Visibility& visibility)
+      : problem_(problem),
+        result_(result),
+        grad_output_(grad_output),
+        grad_lse_(grad_lse),
+        visibility_(visibility) {}
 
   void row(std::int64_t batch, std::int64_t head, std::int64_t kv_head, std::int64_t i,
            AttentionGradients<N>& gradients) const {
@@ -38,7 +44,8 @@ class GradientReader {
     const auto output = result_.output.matrix(batch, head).row(at);
     const auto grad = grad_output_.matrix(batch, head).row(at);
     const auto value = problem_.value.matrix(batch, kv_head);
-    const Strength mean = product(grad, output);
+    Strength mean = product(grad, output);
+    if (grad_lse_ != nullptr) mean = Strength(mean - grad_lse_->matrix(batch, head)(at, 0));
     for (const std::size_t j : visibility_.keys_of(batch, head, i)) {
       const auto grad_value = gradients.value.matrix(batch, kv_head).row(j);
       for (std::size_t c = 0; c < grad.size(); ++c) {
@@ -91,19 +98,22 @@ class GradientReader {
   const Problem<N>& problem_;
   const AttentionResult<N>& result_;
   const Tensor<typename N::Value>& grad_output_;
+  const Tensor<typename N::Value>* grad_lse_;
   const Visibility& visibility_;
 };
 
-/// Gradients of sum(grad_output * output), grad_output [B, Hq, T, dv]. With stipulated
-/// strengths query and key are empty: there is nothing to derive by.
+/// Gradients of sum(grad_output * output) + sum(grad_lse * lse), grad_output [B, Hq, T, dv],
+/// grad_lse [B, Hq, T, 1] or null: zero; lse is the natural logarithm. With stipulated strengths
+/// query and key are empty: there is nothing to derive by.
 ///
 /// Result: exact in ExactNumbers (the key's as rational combinations of logarithms), an
 /// enclosure in BallNumbers, otherwise rounded.
-/// Errors: those of attention(); "contract.shape_mismatch" at "grad_output".
+/// Errors: those of attention(); "contract.shape_mismatch" at "grad_output" and "grad_lse".
 /// Source: the derivative of softmax; compare Dao et al., FlashAttention (2022), algorithm 4.
 template <class N>
 AttentionGradients<N> attention_gradients(const Problem<N>& problem,
-                                          const Tensor<typename N::Value>& grad_output) {
+                                          const Tensor<typename N::Value>& grad_output,
+                                          const Tensor<typename N::Value>* grad_lse = nullptr) {
   const AttentionResult<N> result = attention(problem);
   if (grad_output.shape() != result.output.shape()) {
     throw InputError("contract.shape_mismatch", "grad_output",
@@ -111,6 +121,12 @@ AttentionGradients<N> attention_gradients(const Problem<N>& problem,
                          to_text(result.output.shape()));
   }
   const Dimensions d = dimensions_of(problem);
+  const Shape of_lse{d.batch, d.q_heads, d.queries, 1};
+  if (grad_lse != nullptr && grad_lse->shape() != of_lse) {
+    throw InputError(
+        "contract.shape_mismatch", "grad_lse",
+        "shape " + to_text(grad_lse->shape()) + " does not fit; expected " + to_text(of_lse));
+  }
   const auto head_map = resolve_head_map(problem.contract.head_map, d.q_heads, d.kv_heads);
   const Visibility visibility(problem.contract, d, problem.lengths, problem.mask);
   AttentionGradients<N> gradients;
@@ -119,7 +135,7 @@ AttentionGradients<N> attention_gradients(const Problem<N>& problem,
     gradients.query = Tensor<typename N::Strength>(problem.query.shape(), typename N::Strength(0));
     gradients.key = Tensor<typename N::Query>(problem.key.shape());
   }
-  const GradientReader<N> reader(problem, result, grad_output, visibility);
+  const GradientReader<N> reader(problem, result, grad_output, grad_lse, visibility);
   for (std::int64_t b = 0; b < d.batch; ++b) {
     for (std::int64_t h = 0; h < d.q_heads; ++h) {
       for (std::int64_t i = 0; i < d.queries; ++i) {

@@ -90,6 +90,7 @@ TensorPointer lse_of(const TypedTensor& lse, std::int64_t begin, std::int64_t en
 void refuse_unpacked(const ProblemTensors& tensors) {
   for (const auto& [tensor, where] : {std::pair{&tensors.past_key, "past_key"},
                                       {&tensors.past_value, "past_value"},
+                                      {&tensors.past_lengths, "past_lengths"},
                                       {&tensors.present_key, "present_key"},
                                       {&tensors.present_value, "present_value"},
                                       {&tensors.attn_mask, "attn_mask"},
@@ -100,13 +101,15 @@ void refuse_unpacked(const ProblemTensors& tensors) {
   }
 }
 
-void require_lse(const ProblemTensors& tensors) {
-  if (!tensors.lse) return;
+void require_lse(const ProblemTensors& tensors, const TensorPointer& lse, const char* where) {
+  if (!lse) return;
   const Shape expected{tensors.query->shape[1], tensors.query->shape[0]};
-  if (tensors.lse->shape == expected) return;
-  throw InputError("contract.shape_mismatch", "lse",
-                   fmt::format("shape {} does not fit; expected {}, heads and packed rows",
-                               to_text(tensors.lse->shape), to_text(expected)));
+  if (lse->shape == expected) return;
+  const bool turned = lse->shape == Shape{expected[1], expected[0]};
+  throw InputError("contract.shape_mismatch", where,
+                   fmt::format("shape {} does not fit; expected {}, heads and packed rows{}",
+                               to_text(lse->shape), to_text(expected),
+                               turned ? "; it fits with --lse-layout TH" : ""));
 }
 
 // A document without query rows is no case, so that nobody would look at its keys' gradients.
@@ -147,7 +150,8 @@ PackedOffsets checked_offsets(const ProblemTensors& tensors) {
         std::tuple{&tensors.grad_value, key_rows, "grad_value"}}) {
     if (*tensor) require_rows(*tensor, rows, where);
   }
-  require_lse(tensors);
+  require_lse(tensors, tensors.lse, "lse");
+  require_lse(tensors, tensors.grad_lse, "grad_lse");
   PackedOffsets offsets;
   offsets.query = read_offsets(*tensors.cu_seqlens_q, query_rows, "cu_seqlens_q");
   offsets.key = tensors.cu_seqlens_k
@@ -174,7 +178,9 @@ PackedDocument cut(const ProblemTensors& tensors, const PackedOffsets& offsets, 
   for (const auto field : {&ProblemTensors::grad_key, &ProblemTensors::grad_value}) {
     if (tensors.*field) document.tensors.*field = rows_of(tensors.*field, k[n], k[n + 1]);
   }
-  if (tensors.lse) document.tensors.lse = lse_of(*tensors.lse, q[n], q[n + 1]);
+  for (const auto field : {&ProblemTensors::lse, &ProblemTensors::grad_lse}) {
+    if (tensors.*field) document.tensors.*field = lse_of(*(tensors.*field), q[n], q[n + 1]);
+  }
   document.tensors.sink = tensors.sink;
   document.tensors.alibi_slopes = slopes_of(tensors.alibi_slopes, document.index, count);
   return document;

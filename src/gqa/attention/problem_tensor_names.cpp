@@ -11,6 +11,7 @@ constexpr std::array inputs{
     NamedProblemTensor{"value", &ProblemTensors::value},
     NamedProblemTensor{"past_key", &ProblemTensors::past_key},
     NamedProblemTensor{"past_value", &ProblemTensors::past_value},
+    NamedProblemTensor{"past_lengths", &ProblemTensors::past_lengths},
     NamedProblemTensor{"attn_mask", &ProblemTensors::attn_mask},
     NamedProblemTensor{"nonpad_kv_seqlen", &ProblemTensors::nonpad_kv_seqlen},
     NamedProblemTensor{"sink", &ProblemTensors::sink},
@@ -18,6 +19,7 @@ constexpr std::array inputs{
     NamedProblemTensor{"cu_seqlens_q", &ProblemTensors::cu_seqlens_q},
     NamedProblemTensor{"cu_seqlens_k", &ProblemTensors::cu_seqlens_k},
     NamedProblemTensor{"grad_output", &ProblemTensors::grad_output},
+    NamedProblemTensor{"grad_lse", &ProblemTensors::grad_lse},
 };
 
 constexpr std::array outputs{
@@ -43,6 +45,7 @@ std::span<const NamedProblemTensor> output_tensors() {
 void forget_outputs(ProblemTensors& tensors) {
   for (const NamedProblemTensor& output : outputs) (tensors.*output.field).reset();
   tensors.grad_output.reset();
+  tensors.grad_lse.reset();
 }
 
 }  // namespace gqa

@@ -15,6 +15,7 @@ struct ProblemTensors {
   std::shared_ptr<const TypedTensor> output;
   std::shared_ptr<const TypedTensor> past_key;
   std::shared_ptr<const TypedTensor> past_value;
+  std::shared_ptr<const TypedTensor> past_lengths;
   std::shared_ptr<const TypedTensor> attn_mask;
   std::shared_ptr<const TypedTensor> nonpad_kv_seqlen;
   std::shared_ptr<const TypedTensor> sink;
@@ -30,6 +31,7 @@ struct ProblemTensors {
   // Of a backward pass: what it is given besides the inputs, shaped as output, and what it
   // gives, shaped as query, key and value; in their layouts.
   std::shared_ptr<const TypedTensor> grad_output;
+  std::shared_ptr<const TypedTensor> grad_lse;  // as lse: of a loss that reads it too
   std::shared_ptr<const TypedTensor> grad_query;
   std::shared_ptr<const TypedTensor> grad_key;
   std::shared_ptr<const TypedTensor> grad_value;

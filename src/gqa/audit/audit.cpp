@@ -5,8 +5,8 @@
 #include "gqa/audit/decide/describe_violations.hpp"
 #include "gqa/audit/decide/recorded_rounding.hpp"
 #include "gqa/audit/enclose/row_auditor.hpp"
-#include "gqa/audit/filter/filter.hpp"
 #include "gqa/audit/filter/tile_auditor.hpp"
+#include "gqa/audit/filter/tile_job.hpp"
 #include "gqa/audit/work/audit_job.hpp"
 #include "gqa/audit/work/row_blocks.hpp"
 #include "gqa/error.hpp"
@@ -19,22 +19,14 @@ AuditTally empty_tally(const Dimensions& d) {
 }
 
 // One tile is one block.
-void work_on_tiles(BlockJob& job, const AttentionProblem& problem, const AuditOptions& options) {
+void work_on_filter(BlockJob& job, const AttentionProblem& problem, const AuditOptions& options) {
   FilterOptions filter;
   filter.model_terms = std::holds_alternative<ModelTolerance>(options.tolerance);
   filter.sample = options.sample;
-  job.count = filter_tile_count(problem, filter);
-  job.run = [&problem, filter, empty = job.empty,
-             auditor = std::make_shared<TileAuditor>(problem, options)](
-                std::span<const std::int64_t> blocks, const FinishBlock& finish) {
-    FilterOptions some = filter;
-    some.tiles.emplace(blocks.begin(), blocks.end());
-    filter_reference(problem, some, [&](const FilterTile& tile) {
-      AuditTally tally = empty;
-      auditor->audit_tile(tile, tally);
-      finish(tile.index, tally);
-    });
-  };
+  const auto auditor = std::make_shared<TileAuditor>(problem, options);
+  work_on_tiles(job, problem, filter, [auditor](const FilterTile& tile, AuditTally& tally) {
+    auditor->audit_tile(tile, tally);
+  });
 }
 
 // Without the filter.
@@ -81,7 +73,7 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& given) {
   BlockJob job = start_job("output", empty_tally(d), options);
   job.progress = options.progress;
   if (options.use_filter) {
-    work_on_tiles(job, problem, options);
+    work_on_filter(job, problem, options);
   } else {
     work_on_enclosures(job, problem, options);
   }

@@ -9,6 +9,7 @@
 #include "gqa/audit/decide/recorded_rounding.hpp"
 #include "gqa/audit/enclose/row_auditor.hpp"
 #include "gqa/audit/outputs/score_auditor.hpp"
+#include "gqa/audit/work/output_shape.hpp"
 #include "gqa/num/split_mix.hpp"
 
 namespace gqa {
@@ -27,9 +28,7 @@ std::optional<StridedTensor> recorded_scores(const ProblemTensors& tensors,
     return StridedTensor(tensors.qk_matmul_output, Layout::bhsd, 0, name);
   }
   if (name != "lse") return std::nullopt;
-  auto rows = std::make_shared<TypedTensor>(*tensors.lse);
-  rows->shape.push_back(1);
-  return StridedTensor(std::move(rows), Layout::bhsd, 0, name);
+  return one_column(tensors.lse, name);
 }
 
 std::optional<StridedTensor> recorded_output(const AttentionProblem& problem,

@@ -94,7 +94,10 @@ std::vector<std::filesystem::path> find_fixtures(const std::vector<std::filesyst
       if (entry.extension() == ".json") found.push_back(entry);
     }
   }
-  if (found.empty()) throw InputError("fixture.none_found", "PATH", "there is no fixture to check");
+  if (found.empty())
+    throw InputError("fixture.none_found",
+                     paths.empty() ? std::string("PATH") : paths.front().string(),
+                     "holds no fixture (.json)");
   std::ranges::sort(found, natural_path_less);
   return found;
 }

@@ -8,6 +8,7 @@
 #include "gqa/attention/dialect.hpp"
 #include "gqa/error.hpp"
 #include "gqa/io/json_reader.hpp"
+#include "gqa/near_words.hpp"
 
 namespace gqa {
 namespace {
@@ -74,6 +75,19 @@ const std::map<std::string, Reader>& field_readers() {
          c.empty_row = parse_empty_row(contract_reader.text(v, w), w);
          c.stated.empty_row = true;
        }},
+      {"lse_base",
+       [](const json& v, C& c, const S& w) {
+         c.lse.base =
+             parse_lse_base(v.is_number_integer() ? v.dump() : contract_reader.text(v, w), w);
+       }},
+      {"lse_empty",
+       [](const json& v, C& c, const S& w) {
+         c.lse.empty = parse_lse_empty(contract_reader.text(v, w), w);
+       }},
+      {"lse_layout",
+       [](const json& v, C& c, const S& w) {
+         c.lse.layout = parse_lse_layout(contract_reader.text(v, w), w);
+       }},
       {"dialect",
        [](const json& v, C& c, const S& w) {
          c.dialect = parse_dialect(contract_reader.text(v, w), w).name;
@@ -107,6 +121,14 @@ bool read_window_word(const std::string& field, const json& value, Contract& con
   return false;
 }
 
+// "; did you mean causal?", or nothing.
+std::string meant_field(const std::string& field) {
+  std::vector<std::string_view> known;
+  for (const auto& [name, reader] : field_readers()) known.push_back(name);
+  const std::vector<std::string> near = near_words(field, known);
+  return near.empty() ? "" : "; " + did_you_mean(near);
+}
+
 }  // namespace
 
 void read_contract(const json& object, Contract& contract, const std::string& where) {
@@ -118,7 +140,7 @@ void read_contract(const json& object, Contract& contract, const std::string& wh
     const auto reader = field_readers().find(field);
     if (reader == field_readers().end()) {
       throw InputError("contract.unknown_field", where + ": " + field,
-                       "is not a field of the contract");
+                       "is not a field of the contract" + meant_field(field));
     }
     reader->second(value, contract, where + ": " + field);
   }
@@ -149,6 +171,10 @@ nlohmann::ordered_json to_json(const Contract& contract) {
   }
   object["softcap"] = to_text(contract.softcap);
   object["empty_row"] = name(contract.empty_row);
+  // Of recordings without an lse they say nothing.
+  if (contract.lse.base != LseForm{}.base) object["lse_base"] = name(contract.lse.base);
+  if (contract.lse.empty != LseForm{}.empty) object["lse_empty"] = name(contract.lse.empty);
+  if (contract.lse.layout != LseForm{}.layout) object["lse_layout"] = name(contract.lse.layout);
   if (!contract.dialect.empty()) object["dialect"] = contract.dialect;
   return object;
 }

@@ -63,9 +63,32 @@ const ModelFamily& family_of(const ModelConfigFields& fields, const std::string&
   return *family;
 }
 
+// A switch that the class sets to `of_class` where a nested configuration is silent.
+bool flag_or_class(const ModelConfigFields& fields, const char* field, bool of_class) {
+  if (!fields.nested() && !fields.states(field)) fields.missing(field, "is missing");
+  return fields.flag(field).value_or(of_class);
+}
+
+// 1, all, or as many as a field says, by switches.
+std::int64_t switched_kv_heads(const ModelConfigFields& fields, const ModelFamily& family,
+                               std::int64_t q_heads) {
+  if (family.kv_head_rule == KvHeadRule::falcon &&
+      flag_or_class(fields, "new_decoder_architecture", false)) {
+    return fields.states("num_kv_heads") ? fields.count("num_kv_heads") : q_heads;
+  }
+  return flag_or_class(fields, "multi_query", true) ? 1 : q_heads;
+}
+
 std::int64_t read_kv_heads(ModelConfigFields& fields, const ModelFamily& family,
                            std::int64_t q_heads) {
-  const std::string field = "num_key_value_heads";
+  const bool is_switched = family.kv_head_rule != KvHeadRule::stated;
+  const std::string field = is_switched ? "num_kv_heads" : "num_key_value_heads";
+  if (is_switched) {
+    const std::int64_t kv_heads = switched_kv_heads(fields, family, q_heads);
+    if (q_heads % kv_heads == 0) return kv_heads;
+    fields.fail("model_config.contradictory", field,
+                fmt::format("{} query heads cannot share {} KV heads evenly", q_heads, kv_heads));
+  }
   const bool derived = (fields.absent(field) && !family.num_key_value_heads) ||
                        (fields.is_null(field) && family.null_key_value_heads == NullMeans::derived);
   const std::int64_t kv_heads =
@@ -132,14 +155,14 @@ void refuse_stated_cache_type(const ModelConfigFields& fields, ModelConfig& conf
 
 void read_shape(ModelConfigFields& fields, const ModelFamily& family, ModelConfig& config) {
   config.model_type = family.model_type;
-  config.hidden_size = fields.count_or_class("hidden_size", family.hidden_size);
-  config.q_num_heads = fields.count_or_class("num_attention_heads", family.num_attention_heads);
+  config.hidden_size = fields.count_or_class(family.names.hidden, family.hidden_size);
+  config.q_num_heads = fields.count_or_class(family.names.heads, family.num_attention_heads);
   config.kv_num_heads = read_kv_heads(fields, family, config.q_num_heads);
   config.head_size = read_head_size(fields, family, config);
   constexpr std::int64_t most_layers = 1'000'000;
-  const std::int64_t layers = fields.count_or_class("num_hidden_layers", family.num_hidden_layers);
+  const std::int64_t layers = fields.count_or_class(family.names.layers, family.num_hidden_layers);
   if (layers > most_layers) {
-    fields.fail("model_config.field_type", "num_hidden_layers", "is beyond a million layers");
+    fields.fail("model_config.field_type", family.names.layers, "is beyond a million layers");
   }
   config.layer_windows = read_layer_windows(fields, family, layers);
   config.class_defaults = fields.class_defaults();

@@ -32,8 +32,10 @@ struct ModelConfig {
 /// Errors: InputError "model_config.missing_field" at `dtype_field` if no dtype is stated.
 ElementType cache_element_type(const ModelConfig& config);
 
-/// Reads a configuration of llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, gemma, gemma2,
-/// gemma3_text, phi3 or gpt_oss, or one that nests such a configuration as `text_config`.
+/// Reads a configuration of llama, mistral, mixtral, qwen2, qwen2_moe, qwen2_vl, qwen3, qwen3_moe,
+/// gemma, gemma2, gemma3_text, phi3, gpt_oss, cohere, cohere2, granite, olmo, olmo2, starcoder2,
+/// smollm3, glm4, gpt_neox, gpt2, gpt_bigcode or falcon, or one that nests such a configuration as
+/// `text_config`.
 ///
 /// An explicit head_dim wins over hidden_size / num_attention_heads. What an absent or null field
 /// means is what the configuration's class defines where it derives it from other fields. Where

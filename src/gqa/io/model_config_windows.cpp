@@ -10,8 +10,6 @@ namespace {
 using nlohmann::json;
 using Sliding = std::vector<bool>;
 
-constexpr std::int64_t gemma3_pattern = 6;  // the class's own sliding_window_pattern
-
 // What `layer_types` lists; nullopt if there is none.
 std::optional<Sliding> listed_layers(const ModelConfigFields& fields, std::int64_t layers) {
   if (!fields.states("layer_types")) return std::nullopt;
@@ -45,8 +43,12 @@ bool window_is_used(const ModelConfigFields& fields) {
   return false;
 }
 
-Sliding layers_by_rule(ModelConfigFields& fields, WindowRule rule, std::int64_t layers) {
+Sliding layers_by_rule(ModelConfigFields& fields, const ModelFamily& family, std::int64_t layers) {
+  const WindowRule rule = family.window_rule;
   Sliding sliding(static_cast<std::size_t>(layers), true);
+  if (rule == WindowRule::listed_if_used) {
+    fields.missing("layer_types", "is missing, yet a sliding window is in use");
+  }
   if (rule == WindowRule::none) sliding.assign(sliding.size(), false);
   if (rule == WindowRule::alternating) {
     for (std::size_t i = 1; i < sliding.size(); i += 2) sliding[i] = false;
@@ -63,7 +65,8 @@ Sliding layers_by_rule(ModelConfigFields& fields, WindowRule rule, std::int64_t 
     // Newer files keep the older field under a leading underscore.
     const char* field = fields.states("_sliding_window_pattern") ? "_sliding_window_pattern"
                                                                  : "sliding_window_pattern";
-    const auto period = static_cast<std::size_t>(fields.count_or_class(field, gemma3_pattern));
+    const auto period =
+        static_cast<std::size_t>(fields.count_or_class(field, family.window_pattern));
     for (std::size_t i = period - 1; i < sliding.size(); i += period) sliding[i] = false;
   }
   return sliding;
@@ -81,14 +84,16 @@ std::optional<std::int64_t> window_size(ModelConfigFields& fields, const ModelFa
 
 // Both a list and a rule that could have made it: the list wins in the class, but a file in which
 // they differ says two things.
-void require_agreement(ModelConfigFields& fields, WindowRule rule, const Sliding& listed) {
+void require_agreement(ModelConfigFields& fields, const ModelFamily& family,
+                       const Sliding& listed) {
+  const WindowRule rule = family.window_rule;
   const bool rule_is_stated =
       (rule == WindowRule::last_layers && fields.states("max_window_layers")) ||
       (rule == WindowRule::pattern &&
        (fields.states("sliding_window_pattern") || fields.states("_sliding_window_pattern"))) ||
       rule == WindowRule::every_layer || rule == WindowRule::every_layer_if_used;
   if (!rule_is_stated) return;
-  if (layers_by_rule(fields, rule, static_cast<std::int64_t>(listed.size())) != listed) {
+  if (layers_by_rule(fields, family, static_cast<std::int64_t>(listed.size())) != listed) {
     fields.fail("model_config.contradictory", "layer_types",
                 "is not what the other fields say of the layers");
   }
@@ -125,8 +130,9 @@ void require_no_window(const ModelConfigFields& fields, const ModelFamily& famil
 
 bool window_is_off(const ModelConfigFields& fields, WindowRule rule) {
   if (rule == WindowRule::none) return true;
-  const bool has_switch =
-      rule == WindowRule::last_layers || rule == WindowRule::every_layer_if_used;
+  const bool has_switch = rule == WindowRule::last_layers ||
+                          rule == WindowRule::every_layer_if_used ||
+                          rule == WindowRule::listed_if_used;
   return has_switch && !window_is_used(fields);
 }
 
@@ -144,8 +150,8 @@ std::vector<std::optional<std::int64_t>> read_layer_windows(ModelConfigFields& f
   const std::optional<std::int64_t> window = window_size(fields, family);
   const bool none_listed = listed ? !any(*listed) : family.window_rule == WindowRule::every_layer;
   if (!window && none_listed) return no_windows;
-  if (listed) require_agreement(fields, family.window_rule, *listed);
-  const Sliding sliding = listed ? *listed : layers_by_rule(fields, family.window_rule, layers);
+  if (listed) require_agreement(fields, family, *listed);
+  const Sliding sliding = listed ? *listed : layers_by_rule(fields, family, layers);
   if (!window && any(sliding)) {
     fields.fail("model_config.contradictory", "sliding_window",
                 "is null, yet some layers are sliding_attention");

@@ -15,6 +15,21 @@ enum class WindowRule {
   last_layers,          ///< from layer max_window_layers on, if use_sliding_window
   alternating,          ///< layers 0, 2, 4, ...
   pattern,              ///< all but every sliding_window_pattern-th
+  listed_if_used,       ///< those that layer_types lists, if use_sliding_window
+};
+
+/// Where the number of KV heads stands.
+enum class KvHeadRule {
+  stated,       ///< num_key_value_heads
+  multi_query,  ///< 1 if multi_query, else as many as query heads
+  falcon,       ///< num_kv_heads if new_decoder_architecture, else as multi_query
+};
+
+/// What a class calls its sizes.
+struct SizeNames {
+  const char* hidden = "hidden_size";
+  const char* layers = "num_hidden_layers";
+  const char* heads = "num_attention_heads";
 };
 
 /// What null means for a field that is derived from others.
@@ -32,6 +47,9 @@ struct ModelFamily {
   NullMeans null_head_dim;
   WindowRule window_rule;
   std::optional<std::int64_t> sliding_window;  ///< nullopt: no window
+  std::int64_t window_pattern = 6;             ///< its own sliding_window_pattern
+  KvHeadRule kv_head_rule = KvHeadRule::stated;
+  SizeNames names = {};
 };
 
 /// nullptr if the family is not known.

@@ -1,5 +1,7 @@
 #include "gqa/io/recordings.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -13,6 +15,7 @@
 #include "gqa/io/directory.hpp"
 #include "gqa/io/npy.hpp"
 #include "gqa/io/npz.hpp"
+#include "gqa/near_words.hpp"
 
 namespace gqa {
 namespace {
@@ -34,11 +37,28 @@ bool is_npy(const fs::path& path) {
   return has_suffix(path, ".npy") && !fs::is_directory(path, ignored);
 }
 
+// "; did you mean NAME?", of what lies beside it.
+std::string meant_sibling(const fs::path& path) {
+  std::error_code error;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (path.filename().empty() || !fs::is_directory(folder, error)) return "";
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  std::ranges::sort(names);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::vector<std::string> near = near_words(path.filename().string(), known, 1);
+  return near.empty() ? "" : "; " + did_you_mean({(path.parent_path() / near.front()).string()});
+}
+
 Kind kind_of(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) {
-    throw InputError("file.not_found", path.string(), "there is no such file or directory");
+    throw InputError("file.not_found", path.string(),
+                     "there is no such file or directory" + meant_sibling(path));
   }
   if (error) throw InputError("file.unreadable", path.string(), error.message());
   if (status.type() != fs::file_type::directory) {
@@ -56,10 +76,25 @@ bool is_recording(Kind kind) {
   return kind != Kind::directory && kind != Kind::other;
 }
 
+// What to do with files that people have instead.
+std::string_view way_out(const fs::path& path) {
+  if (has_suffix(path, ".npy")) {
+    return "; name the directory that holds query.npy, key.npy, value.npy and output.npy";
+  }
+  for (const std::string_view suffix : {".pt", ".pth", ".bin", ".pkl"}) {
+    if (has_suffix(path, suffix)) {
+      return "; write the tensors with safetensors.torch.save_file or numpy.savez";
+    }
+  }
+  if (has_suffix(path, ".gguf")) return "; it holds weights, not what a kernel was given and gave";
+  return "";
+}
+
 [[noreturn]] void unknown_kind(const fs::path& path) {
   throw InputError("recording.unknown_kind", path.string(),
-                   "is not a .safetensors or .npz file, a directory of .npy files, or an ONNX "
-                   "backend test with a model.onnx");
+                   fmt::format("is not a .safetensors or .npz file, a directory of .npy files, or "
+                               "an ONNX backend test with a model.onnx{}",
+                               way_out(path)));
 }
 
 std::map<std::string, TypedTensor> read_npy_directory(const fs::path& path) {
@@ -100,7 +135,9 @@ std::vector<fs::path> find_recordings(const fs::path& path) {
     if (!entry_kind || is_recording(*entry_kind)) found.push_back(entry);
   }
   if (found.empty()) {
-    throw InputError("recording.none_found", path.string(), "the directory holds no recording");
+    throw InputError(
+        "recording.none_found", path.string(),
+        "the directory holds no recording: no .safetensors, .npz or .npy file, and no model.onnx");
   }
   return found;
 }

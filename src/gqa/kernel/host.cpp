@@ -93,10 +93,16 @@ std::string ending_of(const Exchange& exchange) {
       throw InputError("kernel.abi_version", library.string(),
                        fmt::format("was built for version {} of the kernel ABI; this is version {}",
                                    text, GQA_KERNEL_ABI_VERSION));
+    case LoadFailure::sandbox:
+      throw InputError("kernel.no_sandbox", library.string(),
+                       fmt::format("cannot be run in a sandbox here: {}", text));
     case LoadFailure::not_loadable:
       break;
   }
-  throw InputError("kernel.not_loadable", library.string(), text);
+  // The loader begins with the path, too.
+  const std::string again = library.string() + ": ";
+  throw InputError("kernel.not_loadable", library.string(),
+                   text.starts_with(again) ? text.substr(again.size()) : text);
 }
 
 KernelCapabilities capabilities_of(const Reply& reply) {

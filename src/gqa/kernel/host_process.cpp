@@ -121,8 +121,13 @@ HostProcess::HostProcess(const std::filesystem::path& program, const std::filesy
   number_ = first_number();
   std::string arguments[] = {program.string(), library.string(),
                              std::to_string(limits.memory_bytes), std::to_string(number_)};
-  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
-                  arguments[3].data(), nullptr};
+  std::string sandbox = "sandbox";
+  char* argv[] = {arguments[0].data(),
+                  arguments[1].data(),
+                  arguments[2].data(),
+                  arguments[3].data(),
+                  limits.sandbox ? sandbox.data() : nullptr,
+                  nullptr};
   const int error = posix_spawn(&process_, program.c_str(), &settings.actions, &settings.attributes,
                                 argv, environ);
   close(theirs);

@@ -86,7 +86,13 @@ enum class ReplyKind : std::uint32_t {
   fault,       ///< the process is about to end by signal `code`
 };
 
-enum class LoadFailure : std::int32_t { not_loadable, no_entry_point, capabilities, abi_version };
+enum class LoadFailure : std::int32_t {
+  not_loadable,
+  no_entry_point,
+  capabilities,
+  abi_version,
+  sandbox,
+};
 
 enum class Access : std::int32_t { unknown, read, write };
 
@@ -132,7 +138,7 @@ inline bool is_valid(const Reply& reply, std::uint64_t number) {
     case ReplyKind::loaded:
       return true;
     case ReplyKind::not_loaded:
-      return reply.code >= 0 && reply.code <= static_cast<int>(LoadFailure::abi_version);
+      return reply.code >= 0 && reply.code <= static_cast<int>(LoadFailure::sandbox);
     case ReplyKind::returned:
     case ReplyKind::threw:
       // NaN is neither.

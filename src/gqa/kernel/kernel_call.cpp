@@ -63,8 +63,16 @@ std::shared_ptr<const TypedTensor> unwritten_output(ElementType type, Shape shap
   return tensor;
 }
 
+// The functions of the C interface take caches that end where they are valid.
+void require_plain(const ProblemTensors& tensors) {
+  if (!tensors.past_lengths) return;
+  throw InputError("kernel.unsupported_field", "past_lengths",
+                   "a static cache cannot be handed to a kernel: give past_key its valid rows");
+}
+
 // Packed: one batch entry, slopes and offsets checked document by document.
 Dimensions checked_dimensions(const ProblemTensors& tensors, const Contract& contract) {
+  require_plain(tensors);
   if (!tensors.cu_seqlens_q && !tensors.cu_seqlens_k) {
     return make_problem(tensors, contract).dimensions;
   }

@@ -15,6 +15,9 @@ namespace gqa {
 struct KernelLimits {
   double seconds = 10;                                  ///< wall time of one call, and of loading
   std::uint64_t memory_bytes = std::uint64_t{2} << 30;  ///< private memory, tensors not counted
+  /// No file but the library and the system's libraries, no socket, no other process: see
+  /// verifier/kernel_sandbox.hpp. A system that cannot do that refuses to run the kernel.
+  bool sandbox = false;
 };
 
 /// What the kernel says of itself.

@@ -21,8 +21,9 @@ class NumberText {
   }
   [[noreturn]] void bad_syntax() const {
     fail("rational.syntax",
-         "is not an exact number: write an integer, a fraction p/q, a decimal or a "
-         "hexadecimal float");
+         fmt::format("is not an exact number: write an integer, a fraction p/q, a "
+                     "decimal or a hexadecimal float{}",
+                     text_.find(',') == text_.npos ? "" : "; a decimal has a point, no comma"));
   }
   bool done() const { return position_ == text_.size(); }
   bool take(char expected) {

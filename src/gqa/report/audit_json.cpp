@@ -7,6 +7,7 @@
 #include "gqa/report/diagnosis_report.hpp"
 #include "gqa/report/identified_report.hpp"
 #include "gqa/report/number_json.hpp"
+#include "gqa/report/sizes_json.hpp"
 #include "gqa/report/tolerance_json.hpp"
 #include "gqa/report/verdict_words.hpp"
 #include "gqa/version.hpp"
@@ -90,6 +91,9 @@ ordered_json output_json(const OutputAudit& output) {
 void add_result(ordered_json& entry, const AuditCase& from) {
   const AuditTally& tally = from.result->tally;
   entry["contract"] = to_json(from.contract);
+  entry["sizes"] = sizes_json(from.dimensions);
+  entry["types"] = {{"inputs", from.input_type}, {"output", from.element_type}};
+  if (!from.not_finite.empty()) entry["not_finite"] = from.not_finite;
   if (from.sample) {
     entry["sample"] = {
         {"rows", from.sample->rows}, {"of", from.sample->of}, {"seed", from.sample->seed}};
@@ -116,6 +120,10 @@ void add_result(ordered_json& entry, const AuditCase& from) {
   entry["where"] = from.result->where;
   if (from.diagnosis) entry["diagnosis"] = diagnosis_json(*from.diagnosis);
   if (from.fits) entry["fits"] = identified_json(*from.fits);
+  if (from.lse_fits) {
+    entry["lse_fits"] = {{"lse_base", name(from.lse_fits->base)},
+                         {"lse_empty", name(from.lse_fits->empty)}};
+  }
 }
 
 }  // namespace

@@ -33,8 +33,23 @@ AuditSummary summarise(const std::vector<AuditCase>& cases);
 /// One case in a paragraph.
 std::string case_text(const AuditCase& entry);
 
-/// A paragraph per case and a last line with the counts.
-std::string audit_text(const std::vector<AuditCase>& cases);
+/// The first thing to know of a case, in a line: the fault, where it fails, why it is open, or how
+/// much of what is allowed a pass took.
+std::string headline(const AuditCase& entry);
+
+/// Why an output is undecided: what it reads, or what else would pass. Empty if it is not.
+std::string open_text(const AuditCase& entry, const OutputAudit& output);
+
+/// How much of an audit is told.
+enum class AuditDetail {
+  usual,       ///< every case; of many passes what they have in common
+  every_case,  ///< a paragraph for each, however many
+};
+
+/// A paragraph per case and a last line with the counts. Beyond 8 passes without findings these
+/// share a paragraph; beyond 20 others the rest has a line each.
+std::string audit_text(const std::vector<AuditCase>& cases,
+                       AuditDetail detail = AuditDetail::usual);
 
 /// What a test that fails prints: the faults by name first ("head_map.tiled: ..."), or that there
 /// is no name or no verdict; then the case's paragraph.

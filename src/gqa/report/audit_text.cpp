@@ -17,10 +17,22 @@ std::string figure(double value) {
   return fmt::format("{:.3g}", value);
 }
 
+// "bfloat16", or "bfloat16 in, binary32 out".
+std::string types(const AuditCase& entry) {
+  if (entry.input_type.empty() || entry.input_type == entry.element_type) return entry.element_type;
+  return fmt::format("{} in, {} out", entry.input_type, entry.element_type);
+}
+
 std::string sizes(const AuditCase& entry) {
   const Dimensions& d = entry.dimensions;
   return fmt::format("B={} Hq={} Hkv={} T={} S={} dk={} dv={}, {}", d.batch, d.q_heads, d.kv_heads,
-                     d.queries, d.keys, d.key_size, d.value_size, entry.element_type);
+                     d.queries, d.keys, d.key_size, d.value_size, types(entry));
+}
+
+// Beyond a million, ulp say only that the reference is small or the output unrelated.
+std::string ulp_text(double ulps) {
+  constexpr double most = 1e6;
+  return ulps > most ? "over 1e+06 ulp" : fmt::format("{} ulp", rounded_up(ulps));
 }
 
 std::string decided(const AuditTally& tally) {
@@ -37,12 +49,16 @@ std::string decided(const AuditTally& tally) {
   return text;
 }
 
-std::string violations_text(const OutputAudit& output) {
+std::string violations_line(const OutputAudit& output) {
   const AuditTally& tally = output.result.tally;
   if (tally.violations == 0) return "";
-  std::string text =
-      fmt::format("    {}, {}: {}\n", counted_words(tally.violations, "violation"),
-                  strength_text(output.result.strength, output.tolerance), output.result.where);
+  return fmt::format("    {}, {}: {}\n", counted_words(tally.violations, "violation"),
+                     strength_text(output.result.strength, output.tolerance), output.result.where);
+}
+
+std::string worst_lines(const OutputAudit& output) {
+  const AuditTally& tally = output.result.tally;
+  std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, tally.worst.size()); ++i) {
     // Violations come first; what is within the tolerance, or open, is none.
     if (!tally.worst[i].within.certainly_not()) continue;
@@ -84,9 +100,9 @@ std::string model_line(const OutputAudit& output) {
 // An output beside `output`: one line, and what is wrong with it.
 std::string output_text(const OutputAudit& output) {
   const AuditTally& tally = output.result.tally;
-  return fmt::format("    {}: {}, {} elements ({})\n", output.name, name(output.result.verdict),
-                     tally.elements, decided(tally)) +
-         model_line(output) + violations_text(output) + meaning_text(output);
+  return fmt::format("    {}: {}, {} ({})\n", output.name, name(output.result.verdict),
+                     counted_words(tally.elements, "element"), decided(tally)) +
+         model_line(output) + violations_line(output) + worst_lines(output) + meaning_text(output);
 }
 
 // A pass on a sample says nothing of the rows beside it.
@@ -100,15 +116,36 @@ std::string sample_line(const AuditCase& entry) {
 std::string largest_error_line(const AuditTally& tally) {
   std::string share = tally.violations > 0 ? "" : share_text(tally);
   if (!share.empty()) share += "; ";
-  return fmt::format("    largest errors: {}{} ulp, {} absolute; mean {} ulp\n", share,
-                     rounded_up(tally.max_ulp_error.upper),
-                     rounded_up(tally.max_absolute_error.upper), figure(tally.mean_ulp()));
+  return fmt::format("    largest errors: {}{}, {} absolute; mean {}\n", share,
+                     ulp_text(tally.max_ulp_error.upper),
+                     rounded_up(tally.max_absolute_error.upper),
+                     tally.mean_ulp() > 1e6 ? ulp_text(tally.mean_ulp())
+                                            : fmt::format("{} ulp", figure(tally.mean_ulp())));
+}
+
+// What makes elements undecidable: where the inputs are no numbers, and what can be done.
+std::string not_finite_lines(const AuditCase& entry, const AuditTally& tally) {
+  if (tally.not_finite_references == 0) return "";
+  const bool is_one = tally.not_finite_references == 1;
+  std::string text = fmt::format(
+      "    {} NaN or infinity: the contract gives no number\n",
+      counted_words(tally.not_finite_references, "element") + (is_one ? " reads" : " read"));
+  for (const std::string& input : entry.not_finite) text += fmt::format("    {}\n", input);
+  return text;
 }
 
 // The first output, if it is not the usual one.
 std::string first_name(const AuditCase& entry) {
   const bool usual = entry.outputs.empty() || entry.outputs.front().name == "output";
   return usual ? "" : entry.outputs.front().name + ": ";
+}
+
+// The flags that are not declared already.
+std::string lse_fit_line(const LseForm& declared, const LseForm& fits) {
+  std::string line = "lse fits with";
+  if (fits.base != declared.base) line += fmt::format(" --lse-base {}", name(fits.base));
+  if (fits.empty != declared.empty) line += fmt::format(" --lse-empty {}", name(fits.empty));
+  return line;
 }
 
 }  // namespace
@@ -124,26 +161,61 @@ std::string case_text(const AuditCase& entry) {
     return fmt::format("{:<10}{}\n    {} [{}]\n", name(entry.verdict), printable_line(entry.path),
                        entry.error, entry.error_code);
   }
-  const AuditTally& tally = entry.result->tally;
-  std::string text = fmt::format("{:<10}{}\n", name(entry.verdict), printable_line(entry.path));
-  text +=
-      fmt::format("    {}; {}{}\n", sizes(entry),
-                  describe(entry.contract, entry.dimensions.key_size), describe(entry.operands));
-  text += fmt::format("    {}{} elements ({}) against {}\n", first_name(entry), tally.elements,
-                      decided(tally), describe(entry.tolerance));
   const OutputAudit first = first_output(entry);
-  text += largest_error_line(tally);
+  const AuditTally& tally = first.result.tally;
+  const std::string diagnosis = entry.diagnosis ? diagnosis_text(*entry.diagnosis, "    ") : "";
+  std::string text = fmt::format("{:<10}{}\n", name(entry.verdict), printable_line(entry.path));
   text += sample_line(entry);
-  text += model_line(first);
-  if (tally.not_finite_references > 0) {
-    text += fmt::format("    {} elements read NaN or infinity: the contract gives no number\n",
-                        tally.not_finite_references);
+  // Of a failure what is wrong, where, and what to try; of a pass what it took and shows.
+  if (entry.verdict == Verdict::fail) {
+    text += diagnosis + violations_line(first);
+    if (entry.fits) text += line(fit_line(*entry.fits));
+    if (entry.lse_fits) text += line(lse_fit_line(entry.contract.lse, *entry.lse_fits));
+    text += worst_lines(first) + not_finite_lines(entry, tally) + model_line(first) +
+            meaning_text(first);
+  } else {
+    text += not_finite_lines(entry, tally) + largest_error_line(tally) + model_line(first) +
+            meaning_text(first) + diagnosis;
   }
-  text += violations_text(first);
-  text += meaning_text(first);
   for (std::size_t i = 1; i < entry.outputs.size(); ++i) text += output_text(entry.outputs[i]);
-  if (entry.diagnosis) text += diagnosis_text(*entry.diagnosis, "    ");
-  if (entry.fits) text += line(fit_line(*entry.fits));
+  text += fmt::format("    {}{} ({}) against {}\n", first_name(entry),
+                      counted_words(tally.elements, "element"), decided(tally),
+                      describe(entry.tolerance));
+  if (entry.verdict == Verdict::fail) text += largest_error_line(tally);
+  return text + fmt::format("    {}; {}{}\n", sizes(entry),
+                            describe(entry.contract, entry.dimensions.key_size),
+                            describe(entry.operands));
+}
+
+std::string headline(const AuditCase& entry) {
+  if (!entry.result) return fmt::format("{} [{}]", entry.error, entry.error_code);
+  if (entry.diagnosis && !entry.diagnosis->explanations.empty()) {
+    const Explanation& explanation = entry.diagnosis->explanations.front();
+    return explanation.faults.empty() ? explanation.sentence() : explanation.describe();
+  }
+  for (const OutputAudit& output : entry.outputs) {
+    if (output.result.verdict != entry.verdict) continue;
+    if (output.result.tally.violations > 0) {
+      return fmt::format("{} in {}, {}", counted_words(output.result.tally.violations, "violation"),
+                         output.name, output.result.where);
+    }
+    const std::string reason = open_text(entry, output);
+    if (!reason.empty()) return reason;
+  }
+  return share_text(entry.result->tally);
+}
+
+std::string open_text(const AuditCase& entry, const OutputAudit& output) {
+  if (output.result.verdict != Verdict::undecided) return "";
+  if (output.result.shows_nothing) return nothing_shown_text(output);
+  const AuditTally& tally = output.result.tally;
+  if (tally.not_finite_references == 0) {
+    return fmt::format("{} of {} are open: their errors are too near to what is allowed",
+                       tally.undecided, counted_words(tally.elements, "element"));
+  }
+  std::string text = fmt::format("{} of {} are open: they read NaN or infinity", tally.undecided,
+                                 counted_words(tally.elements, "element"));
+  for (const std::string& input : entry.not_finite) text += "; " + input;
   return text;
 }
 
@@ -206,19 +278,6 @@ AuditSummary summarise(const std::vector<AuditCase>& cases) {
     }
   }
   return summary;
-}
-
-std::string audit_text(const std::vector<AuditCase>& cases) {
-  std::string text;
-  for (const AuditCase& entry : cases) text += case_text(entry);
-  const AuditSummary s = summarise(cases);
-  const bool sampled =
-      std::ranges::any_of(cases, [](const AuditCase& entry) { return entry.sample.has_value(); });
-  text += fmt::format("{} of {} passed{}", s.pass, cases.size(), sampled ? " on samples" : "");
-  if (s.fail > 0) text += fmt::format(", {} failed", s.fail);
-  if (s.undecided > 0) text += fmt::format(", {} undecided", s.undecided);
-  if (s.error > 0) text += fmt::format(", {} could not be read", s.error);
-  return text + "\n";
 }
 
 }  // namespace gqa

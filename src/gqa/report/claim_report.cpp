@@ -35,7 +35,8 @@ std::string claim_table(const std::vector<ClaimReport>& reports) {
       text += fmt::format("               does not hold: {}\n", failure);
     }
   }
-  text += fmt::format("{} claims: {}\n", reports.size(), counts(reports));
+  text += fmt::format("{} claim{}: {}\n", reports.size(), reports.size() == 1 ? "" : "s",
+                      counts(reports));
   return text;
 }
 

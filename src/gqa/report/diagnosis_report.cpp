@@ -77,29 +77,33 @@ bool concerns_people(std::string_view slug) {
   return false;
 }
 
-std::string people_read(const std::vector<std::string>& faults) {
+std::vector<std::string> people_read(const std::vector<std::string>& faults) {
   std::vector<std::string> common;
   std::ranges::copy_if(faults, std::back_inserter(common), concerns_people);
-  return fmt::format("{}", fmt::join(common, ", "));
+  return common;
 }
 
-std::string inseparable_lines(const Diagnosis& diagnosis, const std::string& indent) {
+std::vector<std::string> certainly_hidden(const Diagnosis& diagnosis) {
   std::vector<std::string> certain;
   for (const auto& [first, second] : diagnosis.inseparable) {
     if (first == "contract") certain.push_back(second);
   }
+  return people_read(certain);
+}
+
+std::string inseparable_lines(const Diagnosis& diagnosis, const std::string& indent) {
   std::string text;
-  if (!diagnosis.hidden.imitations.empty()) {
-    text += fmt::format("{}these inputs cannot tell the output from {}\n", indent,
-                        fmt::join(diagnosis.hidden.imitations, " or "));
-  }
-  if (const std::string faults = people_read(certain); !faults.empty()) {
-    text += fmt::format("{}these inputs cannot show: {}\n", indent, faults);
-  }
   const HiddenFaults& hidden = diagnosis.hidden;
-  if (const std::string faults = people_read(hidden.rows_compared); !faults.empty()) {
+  if (!hidden.imitations.empty()) {
+    text += fmt::format("{}these inputs cannot tell the output from {}\n", indent,
+                        fmt::join(hidden.imitations, " or "));
+  }
+  if (const auto faults = certainly_hidden(diagnosis); !faults.empty()) {
+    text += fmt::format("{}these inputs cannot show: {}\n", indent, fmt::join(faults, ", "));
+  }
+  if (const auto faults = people_read(hidden.rows_compared); !faults.empty()) {
     text += fmt::format("{}these inputs do not show, in the {} of {} rows asked: {}\n", indent,
-                        hidden.rows, hidden.of, faults);
+                        hidden.rows, hidden.of, fmt::join(faults, ", "));
   }
   return text;
 }
@@ -118,6 +122,12 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const std::string& indent
     text += fmt::format("{}finding: {}\n", indent, finding);
   }
   return text + inseparable_lines(diagnosis, indent);
+}
+
+std::vector<std::string> hidden_from_people(const Diagnosis& diagnosis) {
+  std::vector<std::string> faults = certainly_hidden(diagnosis);
+  std::ranges::copy(people_read(diagnosis.hidden.rows_compared), std::back_inserter(faults));
+  return faults;
 }
 
 nlohmann::ordered_json region_json(const Region& region) {

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "gqa/diagnose/diagnosis.hpp"
 
@@ -12,6 +13,9 @@ namespace gqa {
 /// formulas, what could be measured of what is unexplained, what the inputs cannot tell apart.
 /// Empty for status none without anything inseparable.
 std::string diagnosis_text(const Diagnosis& diagnosis, const std::string& indent);
+
+/// The faults that these inputs cannot show, as far as people are told of them.
+std::vector<std::string> hidden_from_people(const Diagnosis& diagnosis);
 
 /// Of the axes that are restricted: {"rows": [[192, 255]]}, {"rows": {"tile": 64, "every": 2,
 /// "first": 1}}; ranges are inclusive.

@@ -57,8 +57,10 @@ std::string check_text(const CrossCheck& check) {
 
 std::string fixture_line(const FixtureReport& report) {
   const char* word = report.passed ? "ok  " : report.malformed ? "error" : "FAIL";
-  std::string text = fmt::format("{} {}: {}\n     {}\n", word, printable_line(report.name),
-                                 printable_line(report.statement), outputs_text(report));
+  std::string text = fmt::format("{} {}: {}\n", word, printable_line(report.name),
+                                 printable_line(report.statement));
+  const std::string outputs = outputs_text(report);
+  if (!outputs.empty()) text += fmt::format("     {}\n", outputs);
   for (const std::string& also : report.also_checked) text += "     also: " + also + "\n";
   return text;
 }

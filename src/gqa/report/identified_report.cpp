@@ -18,13 +18,15 @@ std::string flags_or_none(const IdentifiedContract& found) {
 std::string remains(const OutputAudit& audit) {
   const AuditTally& tally = audit.result.tally;
   if (tally.violations == 0) return std::string(name(audit.result.verdict));
-  return fmt::format("{} of {} elements are off: {}", tally.violations, tally.elements,
+  return fmt::format("{} of {} {} off: {}", tally.violations,
+                     counted_words(tally.elements, "element"), tally.violations == 1 ? "is" : "are",
                      audit.result.where);
 }
 
 std::string proof(const OutputAudit& audit) {
-  return fmt::format("{} elements pass against {}", audit.result.tally.elements,
-                     describe(audit.tolerance));
+  const std::int64_t elements = audit.result.tally.elements;
+  return fmt::format("{} pass{} against {}", counted_words(elements, "element"),
+                     elements == 1 ? "es" : "", describe(audit.tolerance));
 }
 
 Diagnosis as_diagnosis(const HiddenFaults& hidden) {

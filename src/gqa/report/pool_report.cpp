@@ -8,6 +8,7 @@
 
 #include "gqa/error.hpp"
 #include "gqa/report/number_json.hpp"
+#include "gqa/theory/certificate.hpp"
 #include "gqa/theory/certificate_writer.hpp"
 #include "gqa/theory/exact_input.hpp"
 
@@ -30,6 +31,19 @@ GroupDecision decide(const PlacedGroup& placed, PooledPositions positions) {
   return decision;
 }
 
+// The statement is the checker's: no more than what it verified of these weights.
+WeightDecision decide(const ProjectionGroup& group) {
+  WeightDecision decision;
+  decision.loss = weight_pooling_loss(group);
+  decision.certificate = certificate_of(decision.loss, group);
+  const CertificateVerdict verdict = check_certificate(decision.certificate.dump(), "certificate");
+  if (!verdict.verified) {
+    throw std::logic_error("the checker rejects the decision on pooled weights: " + verdict.reason);
+  }
+  decision.statement = verdict.statement;
+  return decision;
+}
+
 // Heads as rows: everything behind the first axis is one row.
 RationalMatrix head_rows(const Tensor<Rational>& tensor) {
   const std::int64_t heads = tensor.extent(0);
@@ -44,21 +58,26 @@ const char* word(const std::optional<WeightPoolingLoss>& loss) {
 
 // With the numbers of the certificate.
 std::string weight_text(const WeightDecision& decision) {
-  if (!decision.loss) return "lossless, for every input";
+  if (!decision.loss) return "lossless, for every input: " + decision.statement;
   const Json& c = decision.certificate;
   const auto list = [&c](const char* field) { return list_text(c.at(field)); };
+  std::string text =
+      fmt::format("{}: LOSES at head {} of its group: ", word(decision.loss), c.at("head").dump());
   if (*decision.loss == WeightPoolingLoss::values_differ) {
-    return fmt::format(
-        "values_differ: LOSES at head {} of its group: on the one position {} the "
-        "output {} becomes {}",
-        c.at("head").get<int>(), list("input"), list("output"), list("pooled_output"));
+    text += fmt::format("on the one position {} the output {} becomes {}", list("input"),
+                        list("output"), list("pooled_output"));
+  } else if (c.contains("score_difference")) {
+    text += fmt::format(
+        "the query {} at the input {} sets the scores of {}, {} position{} before, and its own {} "
+        "apart, pooled {}",
+        list("query"), list("input"), list("earlier_input"), c.at("distance").dump(),
+        c.at("distance") == 1 ? "" : "s", c.at("score_difference").get<std::string>(),
+        c.at("pooled_score_difference").get<std::string>());
+  } else {
+    text += fmt::format("the query {} at the input {} sees the key change", list("query"),
+                        list("input"));
   }
-  return fmt::format(
-      "scores_differ: LOSES at head {} of its group: the query {} at the input {} "
-      "sets the scores of {} and its own {} apart, pooled {}",
-      c.at("head").get<int>(), list("query"), list("input"), list("earlier_input"),
-      c.at("score_difference").get<std::string>(),
-      c.at("pooled_score_difference").get<std::string>());
+  return text + "\n  " + decision.statement;
 }
 
 Json decision_json(const GroupDecision& decision) {
@@ -148,15 +167,8 @@ PoolReport pool_report(const PoolInput& input, std::int64_t kv_heads, PooledPosi
                                          head_rows(input.tensors.at("pooled")), input.format);
   } else if (input.has("key_weight")) {
     report.kind = "weights";
-    const auto group_of = [&](const char* name, std::int64_t g) {
-      if (!input.has(name)) return RationalMatrices();
-      return heads_of_group(input.tensors.at(name), kv_heads, g);
-    };
     for (std::int64_t g = 0; g == 0 || g < kv_heads; ++g) {
-      const auto keys = group_of("key_weight", g), values = group_of("value_weight", g),
-                 queries = group_of("query_weight", g);
-      const auto loss = weight_pooling_loss(keys, values, queries);
-      report.weights.push_back({loss, certificate_of(loss, keys, values, queries)});
+      report.weights.push_back(decide(projections_of_group(input, kv_heads, g)));
     }
   } else {
     report.kind = "histories";
@@ -220,6 +232,7 @@ Json pool_json(const PoolReport& report) {
     for (std::size_t g = 0; g < report.weights.size(); ++g) {
       json["groups"].push_back({{"kv_head", g},
                                 {"verdict", word(report.weights[g].loss)},
+                                {"statement", report.weights[g].statement},
                                 {"certificate", report.weights[g].certificate}});
     }
   }

@@ -25,6 +25,7 @@ struct GroupDecision {
 struct WeightDecision {
   std::optional<WeightPoolingLoss> loss;
   nlohmann::ordered_json certificate;
+  std::string statement;  ///< what `check` says of the certificate, with its hypotheses
 };
 
 /// One question, and the answer of its kind; the others are empty.

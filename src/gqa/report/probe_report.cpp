@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gqa/report/diagnosis_report.hpp"
+#include "gqa/report/verdict_words.hpp"
 #include "gqa/version.hpp"
 
 namespace gqa {
@@ -28,7 +29,8 @@ std::string failure_lines(const ProbeReport& report) {
         fmt::format("{:<10}{}: {}\n", name(result.verdict), result.probe.name, result.probe.reads);
     if (!result.error.empty()) text += fmt::format("    {}\n", result.error);
     if (result.violations > 0) {
-      text += fmt::format("    {} violations: {}\n", result.violations, result.where);
+      text +=
+          fmt::format("    {}: {}\n", counted_words(result.violations, "violation"), result.where);
     }
   }
   return text;

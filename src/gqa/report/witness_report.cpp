@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gqa/io/contract_json.hpp"
+#include "gqa/report/sizes_json.hpp"
 #include "gqa/report/tolerance_json.hpp"
 #include "gqa/version.hpp"
 
@@ -156,13 +157,6 @@ ordered_json output_json_of(const OutputWitness& output) {
   json["rows"] = ordered_json::array();
   for (const WitnessRow& row : output.rows) json["rows"].push_back(row_json(row, cache));
   return json;
-}
-
-ordered_json sizes_json(const Dimensions& d) {
-  return {{"batch", d.batch},       {"q_heads", d.q_heads},
-          {"kv_heads", d.kv_heads}, {"queries", d.queries},
-          {"past", d.past},         {"keys", d.keys},
-          {"key_size", d.key_size}, {"value_size", d.value_size}};
 }
 
 ordered_json case_witness_json(const AuditCase& from) {

@@ -39,6 +39,9 @@ struct KeyReachability {
   std::string reason;                  ///< why, in words
 };
 
+/// The largest exponent of y in the polynomials of a line of keys that are decided.
+inline constexpr long highest_key_degree = 1024;
+
 /// Is the point reached by some real query against these keys? The weights must be positive, reach
 /// the point, and their logarithms lie in the column space of [keys 1]. Decided if
 /// - no positive weights reach the point at all;
@@ -47,13 +50,23 @@ struct KeyReachability {
 ///   in that space exactly if product(w_j ^ n_j) = 1 for every integer n with n [keys 1] = 0;
 /// - the weights that were found happen to obey all these equations;
 /// - there is one such equation, and weightings that reach the point were found on both sides of
-/// it:
-///   they may be mixed, so one in between obeys it (the intermediate value theorem).
-/// Otherwise undecided: several equations, or one whose other side was not met.
+///   it: they may be mixed, so one in between obeys it (the intermediate value theorem);
+/// - the values are affine in the keys: the moment map reaches all of the open hull;
+/// - the keys lie on one line, so always for dk = 1: strengths are powers of one positive number,
+///   and the point is reached exactly if some polynomials have a common positive root
+///   (positive_roots.hpp), up to degree highest_key_degree;
+/// - so many powers along some direction reach it (directions of small integers are tried).
+/// Otherwise undecided: only for keys on no line, or beyond that degree.
 ///
 /// Shapes: keys [N, dk] with dk >= 1. Errors: as attainability, and "attain.shape" at "keys".
 KeyReachability key_reachability(const RationalMatrix& values, const RationalMatrix& keys,
                                  const RationalVector& point);
+
+/// The decision along one direction of queries: reachable if some multiple of it reaches the point;
+/// unreachable if none does and the keys lie on one line, along which every query is as one of
+/// these; undecided otherwise, or beyond highest_key_degree.
+KeyReachability reachability_along(const RationalMatrix& values, const RationalMatrix& keys,
+                                   const RationalVector& point, const RationalVector& direction);
 
 /// The certificate "attainable_point" or "separating_hyperplane".
 nlohmann::ordered_json certificate_of(const Attainability& found, const RationalMatrix& values,

@@ -24,6 +24,9 @@ constexpr std::array named_rules{
     NamedRule{"reachable_with_keys", rules::reachable_with_keys},
     NamedRule{"reachable_between_weights", rules::reachable_between_weights},
     NamedRule{"unreachable_with_keys", rules::unreachable_with_keys},
+    NamedRule{"reachable_along_direction", rules::reachable_along_direction},
+    NamedRule{"unreachable_along_line", rules::unreachable_along_line},
+    NamedRule{"reachable_by_moments", rules::reachable_by_moments},
     NamedRule{"equal_outputs", rules::equal_outputs},
     NamedRule{"pooling_loss", rules::pooling_loss},
     NamedRule{"pooling_lossless", rules::pooling_lossless},
@@ -31,9 +34,12 @@ constexpr std::array named_rules{
     NamedRule{"weight_pooling_lossless", rules::weight_pooling_lossless},
     NamedRule{"rank_lower_bound", rules::rank_lower_bound},
     NamedRule{"rank_upper_bound", rules::rank_upper_bound},
+    NamedRule{"stacked_output_rank", rules::stacked_output_rank},
+    NamedRule{"enclosed_group_rank", rules::enclosed_group_rank},
     NamedRule{"counterexample", rules::counterexample},
     NamedRule{"byte_ledger", rules::byte_ledger},
     NamedRule{"polynomial_identity", rules::polynomial_identity},
+    NamedRule{"equational_proof", rules::equational_proof},
 };
 
 rules::Rule rule_of(const std::string& kind, const std::string& where) {
@@ -57,6 +63,7 @@ CertificateVerdict check_certificate(std::string_view text, const std::string& w
   CertificateVerdict verdict;
   verdict.kind = fields.text("kind");
   const rules::Rule rule = rule_of(verdict.kind, where);
+  CheckWork::restart();
   try {
     verdict.statement = rule(fields);
     // Last, so that a verdict is never reached past a field that nobody looked at.

@@ -22,9 +22,10 @@ struct CertificateVerdict {
 /// type and the JSON reader.
 ///
 /// Kinds: attainable_point, separating_hyperplane, reachable_with_keys, reachable_between_weights,
-/// unreachable_with_keys,
+/// unreachable_with_keys, reachable_along_direction, unreachable_along_line, reachable_by_moments,
 /// equal_outputs, pooling_loss, pooling_lossless, weight_pooling_loss, weight_pooling_lossless,
-/// rank_lower_bound, rank_upper_bound, counterexample, byte_ledger, polynomial_identity.
+/// rank_lower_bound, rank_upper_bound, stacked_output_rank, enclosed_group_rank, counterexample,
+/// byte_ledger, polynomial_identity, equational_proof.
 ///
 /// Errors, for text that is no certificate: InputError at "`where`: field" with code
 /// "certificate.unknown_schema", "certificate.unknown_kind", "certificate.missing_field",

@@ -77,6 +77,13 @@ std::string CertificateFields::text(const std::string& field) {
   return value.get<std::string>();
 }
 
+std::vector<std::string> CertificateFields::texts(const std::string& field) {
+  return list_from(take(field), place(field), [](const json& value, const std::string& where) {
+    if (!value.is_string()) wrong_type(where, "a string");
+    return value.get<std::string>();
+  });
+}
+
 bool CertificateFields::flag(const std::string& field) {
   const json& value = take(field);
   if (!value.is_boolean()) wrong_type(place(field), "true or false");
@@ -117,6 +124,10 @@ std::vector<CertificateFields> CertificateFields::objects(const std::string& fie
   return list_from(take(field), place(field), [](const json& value, const std::string& where) {
     return CertificateFields(value, where);
   });
+}
+
+CertificateFields CertificateFields::object(const std::string& field) {
+  return {take(field), place(field)};
 }
 
 bool CertificateFields::is_null(const std::string& field) {

@@ -23,6 +23,33 @@ struct CertificateRejected : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The work that one check may take, in steps of about a small rational product and sum: some ten
+/// seconds. A small file can ask for more, by powers, products and polynomials.
+class CheckWork {
+ public:
+  static void restart() { left() = most; }
+  /// Rejects beyond the most.
+  static void spend(std::uint64_t steps) {
+    if (steps > left()) {
+      throw CertificateRejected("the check would take more work than it may");
+    }
+    left() -= steps;
+  }
+  /// A product or sum with this result: a greatest common divisor of numbers of some limbs takes as
+  /// long as so many small ones (measured), of thousands of limbs more.
+  static void spend_on(const Rational& result) {
+    const std::size_t limbs = mpz_size(result.get_num_mpz_t()) + mpz_size(result.get_den_mpz_t());
+    spend(1 + limbs + limbs * limbs / 400);
+  }
+
+ private:
+  static constexpr std::uint64_t most = 20'000'000;
+  static std::uint64_t& left() {
+    static thread_local std::uint64_t steps = most;
+    return steps;
+  }
+};
+
 /// Rejects unless the condition holds.
 inline void require(bool condition, const char* otherwise) {
   if (!condition) throw CertificateRejected(otherwise);
@@ -38,6 +65,7 @@ class CertificateFields {
   CertificateFields(const nlohmann::json& object, std::string where);
 
   std::string text(const std::string& field);
+  std::vector<std::string> texts(const std::string& field);
   bool flag(const std::string& field);
   Rational number(const std::string& field);
   std::int64_t integer(const std::string& field);
@@ -47,6 +75,8 @@ class CertificateFields {
   RationalMatrices matrices(const std::string& field);  ///< of one shape
   /// A list of objects.
   std::vector<CertificateFields> objects(const std::string& field);
+  /// An object of fields of its own.
+  CertificateFields object(const std::string& field);
   bool is_null(const std::string& field);
 
   /// Errors: "certificate.unknown_field" for a field that was not read.

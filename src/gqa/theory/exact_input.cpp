@@ -40,9 +40,9 @@ RationalMatrix parse_matrix(std::string_view text, const std::string& where) {
     const std::string place = fmt::format("{}[{}]", where, rows.size());
     rows.push_back(parse_vector(part, place));
     if (rows.back().size() != rows[0].size()) {
-      throw InputError(
-          "exact_input.ragged", place,
-          fmt::format("has {} numbers, the first row has {}", rows.back().size(), rows[0].size()));
+      throw InputError("exact_input.ragged", place,
+                       fmt::format("has {} number{}, the first row has {}", rows.back().size(),
+                                   rows.back().size() == 1 ? "" : "s", rows[0].size()));
     }
   });
   return rows;

@@ -114,6 +114,75 @@ ordered_json between_certificate(const Question& asked, const RationalVector& fo
   return json;
 }
 
+// M with [keys 1] M = values; nullopt if there is none.
+std::optional<RationalMatrix> affine_in(const RowReduction& of_keys, const RationalMatrix& values,
+                                        const RationalMatrix& keys) {
+  const RationalMatrix inverse = generalised_inverse(of_keys, keys[0].size() + 1);
+  RationalMatrix affine(inverse.size(), RationalVector(values[0].size()));
+  for (std::size_t r = 0; r < affine.size(); ++r) {
+    for (std::size_t j = 0; j < values.size(); ++j) {
+      for (std::size_t c = 0; c < affine[r].size(); ++c)
+        affine[r][c] += inverse[r][j] * values[j][c];
+    }
+  }
+  const RationalMatrix extended = with_ones(keys);
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    for (std::size_t c = 0; c < values[j].size(); ++c) {
+      Rational sum = 0;
+      for (std::size_t r = 0; r < affine.size(); ++r) sum += extended[j][r] * affine[r][c];
+      if (sum != values[j][c]) return std::nullopt;
+    }
+  }
+  return affine;
+}
+
+ordered_json moment_certificate(const Question& asked, const RationalVector& weights,
+                                const RationalMatrix& affine) {
+  ordered_json json = new_certificate("reachable_by_moments");
+  json["values"] = exact_json(asked.values);
+  json["keys"] = exact_json(asked.keys);
+  json["point"] = exact_json(asked.point);
+  json["weights"] = exact_json(weights);
+  json["affine"] = exact_json(affine);
+  return json;
+}
+
+// The difference of two keys that are not alike, or a unit vector: along a line of keys it decides.
+RationalVector direction_of(const RationalMatrix& keys) {
+  RationalVector direction(keys[0].size());
+  for (const RationalVector& key : keys) {
+    for (std::size_t c = 0; c < key.size(); ++c) direction[c] = key[c] - keys[0][c];
+    if (!is_zero(direction)) return direction;
+  }
+  direction[0] = 1;
+  return direction;
+}
+
+KeyReachability along_directions(const Question& asked) {
+  const KeyReachability first =
+      reachability_along(asked.values, asked.keys, asked.point, direction_of(asked.keys));
+  const std::size_t size = asked.keys[0].size();
+  if (first.reach != Reach::undecided || size == 1) return first;
+  constexpr int steps = 3;
+  // The first two coordinates' directions are tried closely, the others as unit vectors.
+  for (int x = 0; x <= steps; ++x) {
+    for (int y = -steps; y <= steps; ++y) {
+      RationalVector direction(size);
+      direction[0] = x;
+      direction[1] = y;
+      KeyReachability found = reachability_along(asked.values, asked.keys, asked.point, direction);
+      if (found.reach == Reach::reachable) return found;
+    }
+  }
+  for (std::size_t c = 2; c < size; ++c) {
+    RationalVector direction(size);
+    direction[c] = 1;
+    KeyReachability found = reachability_along(asked.values, asked.keys, asked.point, direction);
+    if (found.reach == Reach::reachable) return found;
+  }
+  return first;
+}
+
 }  // namespace
 
 KeyReachability key_reachability(const RationalMatrix& values, const RationalMatrix& keys,
@@ -154,9 +223,11 @@ KeyReachability key_reachability(const RationalMatrix& values, const RationalMat
               "between two weightings that reach the point lies one that fits the keys"};
     }
   }
-  return {Reach::undecided, nullptr,
-          too_large ? "an equation between the weights is too large to evaluate"
-                    : "many weightings reach the point; the one found does not fit the keys"};
+  if (const auto affine = affine_in(of_keys, values, keys)) {
+    return {Reach::reachable, moment_certificate({values, keys, point}, found.weights, *affine),
+            "the values are affine in the keys: the mean under softmax takes every point inside"};
+  }
+  return along_directions({values, keys, point});
 }
 
 }  // namespace gqa

@@ -16,25 +16,40 @@ namespace {
 
 using Names = std::set<std::string>;
 const Names histories{"key", "value"};
-const Names weights{"key_weight", "value_weight"};
-const Names weights_with_query{"key_weight", "value_weight", "query_weight"};
+const Names required_weights{"key_weight", "value_weight"};
+const Names optional_weights{"query_weight", "key_bias", "value_bias", "query_bias"};
 const Names conversion{"heads", "pooled"};
 
+bool is_bias(const std::string& name) {
+  return name.ends_with("_bias");
+}
 std::size_t rank_of(const std::string& name) {
-  return conversion.contains(name) ? 2 : 3;
+  return conversion.contains(name) || is_bias(name) ? 2 : 3;
+}
+
+Names known_names() {
+  Names known = histories;
+  for (const Names* more :
+       std::initializer_list<const Names*>{&required_weights, &optional_weights, &conversion}) {
+    known.insert(more->begin(), more->end());
+  }
+  return known;
 }
 
 PoolInput from_json(const std::filesystem::path& path) {
   const nlohmann::json document = parse_json_strictly(read_text_file(path), path.string());
   require_moderate_exponents(document, path.string());
-  Names known = weights_with_query;
-  known.insert(histories.begin(), histories.end());
-  known.insert(conversion.begin(), conversion.end());
+  Names known = known_names();
+  known.insert("layer");
   fixture_reader.require_known(document, known, path.string(), fixture_format);
   PoolInput input;
   for (const auto& [name, value] : document.items()) {
+    if (name == "layer") continue;
     input.tensors[name] =
         tensor_from_json(value, rank_of(name), fmt::format("{}: {}", path.string(), name));
+  }
+  if (document.contains("layer")) {
+    declare_layer(input, document.at("layer"), path.string() + ": layer");
   }
   return input;
 }
@@ -44,10 +59,7 @@ PoolInput from_safetensors(const std::filesystem::path& path) {
   const SafetensorsFile file = read_safetensors(path);
   PoolInput input;
   for (const auto& [name, typed] : file.tensors) {
-    if (!histories.contains(name) && !weights_with_query.contains(name) &&
-        !conversion.contains(name)) {
-      continue;
-    }
+    if (!known_names().contains(name)) continue;
     const std::string where = fmt::format("{}: {}", path.string(), name);
     const Tensor<double> decoded = decode(typed, where);
     std::vector<Rational> exact;
@@ -62,8 +74,8 @@ void require_shapes(const PoolInput& input, const std::string& where) {
   for (const auto& [name, tensor] : input.tensors) {
     const std::size_t rank = tensor.shape().size();
     const bool batched = histories.contains(name) && rank == 4;
-    const bool fits =
-        tensor.size() > 0 && (conversion.contains(name) ? rank >= 1 : batched || rank == 3);
+    const bool fits = tensor.size() > 0 &&
+                      (conversion.contains(name) ? rank >= 1 : batched || rank == rank_of(name));
     if (!fits) {
       throw InputError("pooling.shape", where + ": " + name,
                        fmt::format("has shape {}", to_text(tensor.shape())));
@@ -85,14 +97,49 @@ PoolInput read_pool_input(const std::filesystem::path& path) {
   PoolInput input = path.extension() == ".safetensors" ? from_safetensors(path) : from_json(path);
   Names names;
   for (const auto& [name, tensor] : input.tensors) names.insert(name);
-  if (names != histories && names != weights && names != weights_with_query &&
-      names != conversion) {
+  Names without_optional = names;
+  for (const std::string& name : optional_weights) without_optional.erase(name);
+  if (names != histories && without_optional != required_weights && names != conversion) {
     throw InputError("pooling.no_tensors", path.string(),
                      "must hold key and value, or key_weight, value_weight and perhaps "
-                     "query_weight, or heads and pooled");
+                     "query_weight and biases, or heads and pooled");
   }
   require_shapes(input, path.string());
   return input;
+}
+
+void declare_layer(PoolInput& input, const nlohmann::json& layer, const std::string& where) {
+  const auto keys = input.tensors.find("key_weight");
+  if (keys == input.tensors.end()) {
+    throw InputError("pooling.no_projections", where, "is about projections, and there are none");
+  }
+  input.layer = layer_from_json(layer, static_cast<std::size_t>(keys->second.extent(1)), where);
+}
+
+ProjectionGroup projections_of_group(const PoolInput& input, std::int64_t kv_heads,
+                                     std::int64_t kv_head) {
+  const auto weights = [&](const char* name) {
+    if (!input.has(name)) return RationalMatrices();
+    return heads_of_group(input.tensors.at(name), kv_heads, kv_head);
+  };
+  // A bias is a weight of one input.
+  const auto biases = [&](const char* name) {
+    if (!input.has(name)) return RationalMatrix();
+    const Tensor<Rational>& bias = input.tensors.at(name);
+    const Tensor<Rational> columns({bias.extent(0), 1, bias.extent(1)}, bias.data());
+    RationalMatrix rows;
+    for (const RationalMatrix& head : heads_of_group(columns, kv_heads, kv_head)) {
+      rows.push_back(head[0]);
+    }
+    return rows;
+  };
+  return {weights("key_weight"),
+          weights("value_weight"),
+          weights("query_weight"),
+          biases("key_bias"),
+          biases("value_bias"),
+          biases("query_bias"),
+          input.layer};
 }
 
 RationalMatrices heads_of_group(const Tensor<Rational>& tensor, std::int64_t kv_heads,

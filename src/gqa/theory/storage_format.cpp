@@ -5,8 +5,10 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <vector>
 
 #include "gqa/error.hpp"
+#include "gqa/near_words.hpp"
 #include "gqa/theory/exact_integer.hpp"
 
 namespace gqa {
@@ -19,11 +21,17 @@ struct NamedType {
 constexpr std::array element_types{
     NamedType{"binary64", ElementType::binary64},
     NamedType{"float64", ElementType::binary64},
+    NamedType{"fp64", ElementType::binary64},
+    NamedType{"double", ElementType::binary64},
     NamedType{"binary32", ElementType::binary32},
     NamedType{"float32", ElementType::binary32},
+    NamedType{"fp32", ElementType::binary32},
     NamedType{"binary16", ElementType::binary16},
     NamedType{"float16", ElementType::binary16},
+    NamedType{"fp16", ElementType::binary16},
+    NamedType{"half", ElementType::binary16},
     NamedType{"bfloat16", ElementType::bfloat16},
+    NamedType{"bf16", ElementType::bfloat16},
     NamedType{"float8_e4m3fn", ElementType::float8_e4m3fn},
     NamedType{"float8_e5m2", ElementType::float8_e5m2},
     NamedType{"int8", ElementType::int8},
@@ -55,11 +63,14 @@ StorageFormat storage_format(ElementType type) {
 }
 
 StorageFormat parse_storage_format(std::string_view text, const std::string& where) {
+  std::vector<std::string_view> names;
   for (const NamedType& known : element_types) {
-    if (text == known.name) return storage_format(known.type);
+    if (plain_spelling(text) == plain_spelling(known.name)) return storage_format(known.type);
+    names.push_back(known.name);
   }
   for (const BlockFormat& known : block_formats) {
     if (text == known.name) return {std::string(text), known.elements, known.bytes};
+    names.push_back(known.name);
   }
   const std::size_t slash = text.find('/');
   if (slash != std::string_view::npos) {
@@ -71,10 +82,11 @@ StorageFormat parse_storage_format(std::string_view text, const std::string& whe
     }
     return {std::string(text), *elements, *bytes};
   }
+  const std::string near = did_you_mean(near_words(text, names));
   throw InputError("ledger.unknown_type", where,
-                   fmt::format("\"{}\" is no known element type or block format; state its size "
+                   fmt::format("\"{}\" is no known element type or block format; {}{}tate its size "
                                "as BYTES/ELEMENTS, such as 34/32",
-                               text));
+                               text, near, near.empty() ? "s" : " Or s"));
 }
 
 mpz_class row_bytes(const StorageFormat& format, std::int64_t elements, PartialBlock partial,

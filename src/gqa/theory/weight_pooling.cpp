@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "gqa/error.hpp"
-#include "gqa/theory/pooling_condition.hpp"
+#include "gqa/theory/head_scores.hpp"
 
 namespace gqa {
 namespace {
@@ -22,6 +22,12 @@ void require_shape(const RationalMatrices& weights, std::size_t heads, std::size
   }
 }
 
+void require_biases(const RationalMatrix& biases, std::size_t heads, std::size_t size,
+                    const char* where) {
+  if (biases.empty() || has_shape(biases, heads, size)) return;
+  throw InputError("pooling.shape", where, fmt::format("is not [{}, {}]", heads, size));
+}
+
 std::size_t rows_of(const RationalMatrices& weights) {
   return weights.empty() ? 0 : weights[0].size();
 }
@@ -29,106 +35,59 @@ std::size_t columns_of(const RationalMatrices& weights) {
   return rows_of(weights) == 0 ? 0 : weights[0][0].size();
 }
 
-// query^T (key - mean), or key - mean if there is no query.
-bool scores_change(const RationalMatrix& key, const RationalMatrix& mean,
-                   const RationalMatrix* query) {
-  if (query == nullptr) return key != mean;
-  for (std::size_t a = 0; a < (*query)[0].size(); ++a) {
-    for (std::size_t b = 0; b < key[0].size(); ++b) {
-      Rational sum = 0;
-      for (std::size_t r = 0; r < key.size(); ++r) sum += (*query)[r][a] * (key[r][b] - mean[r][b]);
-      if (sum != 0) return true;
-    }
+void require_norm(const std::optional<RationalVector>& norm, std::size_t size, const char* where) {
+  if (!norm || norm->size() == size) return;
+  throw InputError("pooling.shape", where, fmt::format("is not [{}]", size));
+}
+
+void require_shapes(const ProjectionGroup& group) {
+  const std::size_t heads = group.key_weights.size();
+  const std::size_t size = rows_of(group.key_weights);
+  const std::size_t width = columns_of(group.key_weights);
+  require_shape(group.key_weights, heads, size, width, "key_weights");
+  require_shape(group.value_weights, heads, rows_of(group.value_weights), width, "value_weights");
+  if (!group.query_weights.empty()) {
+    require_shape(group.query_weights, heads, size, width, "query_weights");
   }
-  return false;
+  require_biases(group.query_biases, heads, size, "query_biases");
+  require_biases(group.key_biases, heads, size, "key_biases");
+  require_biases(group.value_biases, heads, rows_of(group.value_weights), "value_biases");
+  require_norm(group.layer.query_norm, size, "query_norm");
+  require_norm(group.layer.key_norm, size, "key_norm");
+  if (group.layer.key_norm && !group.key_biases.empty()) {
+    throw InputError("pooling.normalised_bias", "key_biases",
+                     "biases of keys that are normalised are not decided");
+  }
+  for (const bool biased : {true, false}) {
+    const bool there = biased ? !group.query_biases.empty() : group.layer.query_norm.has_value();
+    if (!group.query_weights.empty() || !there) continue;
+    throw InputError("pooling.no_query", biased ? "query_biases" : "query_norm",
+                     "stands without query weights");
+  }
 }
 
 }  // namespace
 
-std::optional<WeightPoolingLoss> weight_pooling_loss(const RationalMatrices& key_weights,
-                                                     const RationalMatrices& value_weights,
-                                                     const RationalMatrices& query_weights) {
-  const std::size_t heads = key_weights.size();
-  const std::size_t width = columns_of(key_weights);
-  require_shape(key_weights, heads, rows_of(key_weights), width, "key_weights");
-  require_shape(value_weights, heads, rows_of(value_weights), width, "value_weights");
-  if (!query_weights.empty()) {
-    require_shape(query_weights, heads, rows_of(key_weights), width, "query_weights");
-  }
-  for (const RationalMatrix& value : value_weights) {
-    if (value != value_weights[0]) return WeightPoolingLoss::values_differ;
+std::optional<WeightPoolingLoss> weight_pooling_loss(const ProjectionGroup& group) {
+  require_shapes(group);
+  for (std::size_t h = 0; h < group.heads(); ++h) {
+    if (group.value_weights[h] != group.value_weights[0] ||
+        (!group.value_biases.empty() && group.value_biases[h] != group.value_biases[0])) {
+      return WeightPoolingLoss::values_differ;
+    }
   }
   const auto no_values = [](const RationalVector& row) { return is_zero(row); };
-  if (std::ranges::all_of(value_weights[0], no_values)) return std::nullopt;
-  const RationalMatrix mean = mean_of(key_weights);
-  for (std::size_t h = 0; h < heads; ++h) {
-    const RationalMatrix* query = query_weights.empty() ? nullptr : &query_weights[h];
-    if (scores_change(key_weights[h], mean, query)) return WeightPoolingLoss::scores_differ;
+  if (std::ranges::all_of(group.value_weights[0], no_values)) return std::nullopt;
+  for (std::size_t h = 0; h < group.heads(); ++h) {
+    if (HeadScores(group, h).change()) return WeightPoolingLoss::scores_differ;
   }
   return std::nullopt;
 }
 
-std::string name(PoolingRule rule) {
-  switch (rule) {
-    case PoolingRule::contiguous_mean:
-      return "contiguous_mean";
-    case PoolingRule::strided_mean:
-      return "strided_mean";
-    case PoolingRule::contiguous_sum:
-      return "contiguous_sum";
-    case PoolingRule::first_of_group:
-      break;
-  }
-  return "first_of_group";
-}
-
-RationalMatrix pooled_by(PoolingRule rule, const RationalMatrix& heads, std::size_t kv_heads) {
-  if (kv_heads == 0 || heads.empty() || heads.size() % kv_heads != 0) {
-    throw InputError(
-        "pooling.heads_not_divisible", "kv_num_heads",
-        fmt::format("{} heads cannot be pooled evenly into {}", heads.size(), kv_heads));
-  }
-  const std::size_t group = heads.size() / kv_heads;
-  const bool is_mean = rule == PoolingRule::contiguous_mean || rule == PoolingRule::strided_mean;
-  RationalMatrix pooled(kv_heads, RationalVector(heads[0].size()));
-  for (std::size_t h = 0; h < heads.size(); ++h) {
-    if (rule == PoolingRule::first_of_group && h % group != 0) continue;
-    RationalVector& to = pooled[rule == PoolingRule::strided_mean ? h % kv_heads : h / group];
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] += heads[h][i];
-  }
-  for (RationalVector& row : pooled) {
-    for (Rational& x : row) {
-      if (is_mean) x /= static_cast<unsigned long>(group);
-    }
-  }
-  return pooled;
-}
-
-std::vector<RuleMatch> identify_pooling(const RationalMatrix& heads, const RationalMatrix& pooled,
-                                        const FloatFormat* format) {
-  std::vector<RuleMatch> matches;
-  for (const PoolingRule rule : {PoolingRule::contiguous_mean, PoolingRule::strided_mean,
-                                 PoolingRule::contiguous_sum, PoolingRule::first_of_group}) {
-    const RationalMatrix expected = pooled_by(rule, heads, pooled.size());
-    RuleMatch match{rule, true, 0};
-    for (std::size_t r = 0; r < pooled.size(); ++r) {
-      if (pooled[r].size() != expected[r].size()) {
-        throw InputError("pooling.shape", "pooled", "has other rows than the heads");
-      }
-      for (std::size_t i = 0; i < pooled[r].size(); ++i) {
-        const Rational difference = abs(Rational(pooled[r][i] - expected[r][i]));
-        if (difference > match.max_difference) match.max_difference = difference;
-        if (difference == 0) continue;
-        // An infinity or NaN after rounding compares unequal to every stored number.
-        const bool rounded =
-            format != nullptr &&
-            decode(*format, round_to_nearest_even(*format, expected[r][i])) == pooled[r][i].get_d();
-        match.matches = match.matches && rounded;
-      }
-    }
-    matches.push_back(std::move(match));
-  }
-  return matches;
+std::optional<WeightPoolingLoss> weight_pooling_loss(const RationalMatrices& key_weights,
+                                                     const RationalMatrices& value_weights,
+                                                     const RationalMatrices& query_weights) {
+  return weight_pooling_loss({key_weights, value_weights, query_weights, {}, {}, {}, {}});
 }
 
 }  // namespace gqa

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gqa/num/float_format.hpp"
+#include "gqa/theory/projection_group.hpp"
 #include "gqa/theory/rational_matrix.hpp"
 
 namespace gqa {
@@ -17,26 +18,49 @@ enum class WeightPoolingLoss {
   scores_differ,  ///< they are equal and not zero, and a head's scores change
 };
 
-/// The mean of projection matrices projects to the mean of histories, exactly, for every input
-/// (projections without bias are linear). So pooling weights is pooling histories; over all inputs
-/// together the condition is simpler than for one history.
+/// Pooling replaces projections (and their biases) of keys and values by their mean. Is it lossless
+/// for every text of inputs, causal or not, of any length? Scores are scaled products, without
+/// softcap, and softmax is without a sink.
 ///
-/// Lossless for every input of at least two positions, causal or not, without rotary embedding or
-/// normalised keys, exactly if all value_weights are equal, and either they are zero or for
-/// every head Wq_h^T (Wk_h - mean Wk) = 0. Where no query_weights are given (queries from
-/// elsewhere), the last is Wk_h = mean Wk. For with positions y, x the output at x changes by
-/// (w - w') Wv (y - x), and both factors are non-zero for some x, y as soon as both matrices are.
+/// The values must be equal: one position shows them. If they are constant, nothing else matters.
+/// Otherwise let K_h = Wk_h - mean Wk, b_h the difference of the biases, R the rotation by one
+/// position, and q any query of the head. The score of input y at distance t changes by
+/// q.R^-t (K_h y + b_h), and no weight changes exactly if that is the same for all keys of a row:
 ///
-/// Shapes: key_weights [G, dk, D], value_weights [G, dv, D], query_weights [G, dk, D] or empty.
-/// Errors: InputError "pooling.shape" at the argument.
+///   q.R^t K_h = 0 and q.(R^t - 1) b_h = 0 for all q and t.
+///
+/// - Without rotary embedding, R = 1: Wq_h^T K_h = 0 (and bq_h.K_h = 0); key biases change nothing.
+/// - Rotations stated: t = 1, ..., dk suffice, for R is a root of its characteristic polynomial,
+///   whose constant term is not zero, so the sequences obey a recurrence in both directions (of one
+///   degree more with the factor R^t - 1, which is zero at t = 0).
+/// - Distinct angles strictly between 0 and pi: exp(i t angle) of them, their conjugates and 1 are
+///   linearly independent sequences, so in each plane, for a = q and d = K_h y + b_h there,
+///   a.d = a.Jd = 0, hence |a|^2 |d|^2 = 0: the plane's rows of Wq_h and bq_h are zero, or those of
+///   K_h and b_h are. The coordinates not rotated are as without rotary embedding.
+/// - A normalised query is a positive multiple of g o q: only its factors count.
+/// - Normalised keys g o k / sqrt(|k|^2 / dk + epsilon), without bias: with y = 0 the change at any
+///   distance is zero, so m.Wk_h y / sqrt(..) = m.mean Wk y / sqrt(..) for m = g o R^t q. Scaling y
+///   toward 0 gives m.Wk_h = m.mean Wk, and where these are not zero the roots agree:
+///   Wk_h^T Wk_h = mean Wk^T mean Wk.
+///
+/// Where a score changes, the least such distance t gives a text of t + 1 positions that loses.
+///
+/// Errors: InputError "pooling.shape" at the argument; "pooling.normalised_bias" at "key_biases":
+/// biases of keys that are normalised; "pooling.no_query" at "query_biases" or "query_norm", which
+/// queries from elsewhere have not.
 /// nullopt: lossless.
+std::optional<WeightPoolingLoss> weight_pooling_loss(const ProjectionGroup& group);
+
+/// Without biases, rotary embedding and normalisation.
 std::optional<WeightPoolingLoss> weight_pooling_loss(const RationalMatrices& key_weights,
                                                      const RationalMatrices& value_weights,
                                                      const RationalMatrices& query_weights);
 
 /// The certificate "weight_pooling_loss" with the inputs that show it, or "weight_pooling_lossless"
 /// for nullopt.
-/// Precondition: `loss` is weight_pooling_loss of the same weights.
+/// Precondition: `loss` is weight_pooling_loss of the same group.
+nlohmann::ordered_json certificate_of(const std::optional<WeightPoolingLoss>& loss,
+                                      const ProjectionGroup& group);
 nlohmann::ordered_json certificate_of(const std::optional<WeightPoolingLoss>& loss,
                                       const RationalMatrices& key_weights,
                                       const RationalMatrices& value_weights,

@@ -62,10 +62,11 @@ void check_part(const GradientPart& part, MatrixView<const Ball> exact, std::siz
 void check_problem(const ProblemTensors& tensors, const Contract& contract,
                    const GradientFilterOptions& options, Counts& counts) {
   const AttentionProblem problem = make_problem(tensors, contract);
-  const GradientProblem gradient{
-      problem, StridedTensor(tensors.grad_output, Layout::bhsd, 0, "grad_output")};
+  const GradientProblem gradient{problem,
+                                 StridedTensor(tensors.grad_output, Layout::bhsd, 0, "grad_output"),
+                                 test::column_of(tensors.grad_lse)};
   const PrecisionScope precision(256);
-  const auto exact = test::ball_gradients(problem, gradient.grad_output);
+  const auto exact = test::ball_gradients(problem, gradient);
   const Dimensions& d = problem.dimensions;
   for (std::int64_t b = 0; b < d.batch; ++b) {
     for (std::int64_t g = 0; g < d.kv_heads; ++g) {
@@ -102,6 +103,9 @@ TEST_CASE("gradient filter: no element of random problems leaves its radius") {
         random, {Draw::normal, Draw::uniform, Draw::tiny, Draw::huge, Draw::subnormal, Draw::equal,
                  Draw::integers, Draw::mixed_magnitudes});
     tensors.grad_output = test::drawn_grad_output(random, tensors, kind, ElementType::binary64);
+    if (gqa_test::chance(random, 0.3)) {
+      tensors.grad_lse = test::drawn_grad_lse(random, tensors, ElementType::binary64);
+    }
     CAPTURE(seed);
     CAPTURE(drawn.description);
     check_problem(tensors, drawn.contract, random_gradient_options(random), counts);
@@ -131,6 +135,9 @@ TEST_CASE("gradient filter: cancelling, saturated and single keys stay within th
             gqa_test::tensor_of({1, 1, plain.keys, 4}, plain.value, ElementType::binary64);
         tensors.grad_output =
             test::drawn_grad_output(random, tensors, Draw::normal, ElementType::binary64);
+        if (gqa_test::chance(random, 0.3)) {
+          tensors.grad_lse = test::drawn_grad_lse(random, tensors, ElementType::binary64);
+        }
         check_problem(tensors, plain.contract, {}, counts);
       }
     }

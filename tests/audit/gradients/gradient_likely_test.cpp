@@ -57,6 +57,12 @@ ProblemTensors two_histories(const BackwardOperands& a, const BackwardOperands& 
   t.key = joined(2, a.keys, a.key_size, a.key, b.key);
   t.value = joined(2, a.keys, a.value_size, a.value, b.value);
   t.grad_output = joined(2 * a.heads, a.queries, a.value_size, a.grad, b.grad);
+  if (!a.grad_lse.empty() || !b.grad_lse.empty()) {
+    std::vector<double> lse(static_cast<std::size_t>(2 * a.heads * a.queries), 0);
+    std::ranges::copy(a.grad_lse, lse.begin());
+    std::ranges::copy(b.grad_lse, lse.begin() + a.heads * a.queries);
+    t.grad_lse = test::tensor_of(ElementType::binary32, {1, 2 * a.heads, a.queries}, lse);
+  }
   t.grad_query = joined(2 * a.heads, a.queries, a.key_size, ra.query, rb.query);
   t.grad_key = joined(2, a.keys, a.key_size, ra.key, rb.key);
   t.grad_value = joined(2, a.keys, a.value_size, ra.value, rb.value);

@@ -75,6 +75,7 @@ TEST_CASE("gradient worst case: coarse weights, and coarse stores of each head, 
       BackwardOperands operands = test::random_backward(random, coarse.formats.stored());
       // Two heads that nearly cancel: what each is rounded by stays.
       operands.heads = 2;
+      operands.grad_lse.clear();
       const auto half = static_cast<std::size_t>(operands.queries * operands.key_size);
       operands.query.resize(2 * half, 0.5);
       std::copy_n(operands.query.begin(), half,

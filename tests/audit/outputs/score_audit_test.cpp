@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "audit/outputs_support.hpp"
 #include "support/errors.hpp"
@@ -218,6 +219,73 @@ TEST_CASE("lse: the logarithm of one exponential is the score, exactly") {
   p.tensors.sink = tensor_of({1}, {5});
   CHECK(p.lse(5).verdict == Verdict::fail);  // 5 + ln 2
   CHECK(p.lse(5 + std::log(2.0), within(hair)).verdict == Verdict::pass);
+}
+
+TEST_CASE("lse: in base 2 what the oracle records over ln 2 passes, and in base e it fails") {
+  std::int64_t numbers = 0;
+  for (const std::uint64_t seed : test::seeds(100)) {
+    test::Random random(seed);
+    const oracle::RealProblem p = test::random_real_problem(random);
+    const oracle::Rules& r = p.rules;
+    CAPTURE(seed);
+    std::vector<double> values = test::recorded_lse(p);
+    for (double& x : values) x /= std::numbers::ln2;
+    const auto recorded = tensor_of(ElementType::binary64, {r.batch, r.q_heads, r.queries}, values);
+    Contract contract = test::contract_of(p);
+    contract.lse.base = LseBase::two;
+    const AttentionProblem binary = make_problem(test::tensors_of(p), contract);
+    CHECK(audit_lse(binary, recorded, within(hair)).verdict == Verdict::pass);
+    for (double& x : values) x = static_cast<double>(static_cast<float>(x));
+    const auto singles = tensor_of(ElementType::binary32, recorded->shape, values);
+    CHECK(audit_lse(binary, singles, f32_options()).verdict == Verdict::pass);
+    const bool any = std::ranges::any_of(
+        values, [](double x) { return std::isfinite(x) && std::abs(x) > 0x1p-10; });
+    if (!any) continue;
+    const AttentionProblem natural = make_problem(test::tensors_of(p), test::contract_of(p));
+    CHECK(audit_lse(natural, recorded, within(hair)).verdict == Verdict::fail);
+    ++numbers;
+  }
+  CHECK(numbers > 50);
+}
+
+TEST_CASE(
+    "lse: the binary logarithm of a power of two is decided exactly, of others by enclosures") {
+  OneRow p;
+  p.contract.lse.base = LseBase::two;
+  p.tensors.query = tensor_of({1, 1, 1, 2}, {0, 0});
+  p.tensors.sink = tensor_of({1}, {0});
+  CHECK(p.lse(2).verdict == Verdict::pass);  // log2 of 3 keys and a sink
+  CHECK(p.lse(std::nextafter(2.0, 3)).verdict == Verdict::fail);
+  p.tensors.sink.reset();
+  CHECK(p.lse(std::log2(3.0)).verdict == Verdict::fail);
+  CHECK(p.lse(std::log2(3.0), within(hair)).verdict == Verdict::pass);
+  CHECK(p.lse(std::log(3.0), f32_options()).verdict == Verdict::fail);
+  // A sink alone: its logit over ln 2.
+  p.tensors.attn_mask = test::tensor_of_bits(ElementType::boolean, {1, 1}, {0});
+  p.tensors.sink = tensor_of({1}, {0.75F});
+  CHECK(p.lse(0.75 / std::numbers::ln2, within(hair)).verdict == Verdict::pass);
+  CHECK(p.lse(0.75, f32_options()).verdict == Verdict::fail);
+}
+
+TEST_CASE("lse: the infinity of a row without keys is the declared one") {
+  OneRow p;
+  p.tensors.attn_mask = test::tensor_of_bits(ElementType::boolean, {1, 1}, {0});
+  p.contract.lse.empty = LseEmpty::plus_infinity;
+  CHECK(p.lse(-minus_infinity).verdict == Verdict::pass);
+  CHECK(p.lse(minus_infinity).verdict == Verdict::fail);
+  CHECK(p.lse(0).verdict == Verdict::fail);
+}
+
+TEST_CASE("lse: axes in the other order are told to be that") {
+  OneRow p;
+  p.tensors.query = test::counting(ElementType::binary32, {1, 1, 2, 2});
+  p.tensors.output = test::counting(ElementType::binary32, {1, 1, 2, 1});
+  const AttentionProblem problem = make_problem(p.tensors, p.contract);
+  test::check_error(
+      [&] {
+        audit_lse(problem, test::counting(ElementType::binary64, {1, 2, 1}), within(0));
+      },
+      "contract.shape_mismatch", "lse", "it fits with --lse-layout BTH");
 }
 
 TEST_CASE("scores and lse: wrong shapes, types and modes are refused by name") {

@@ -7,6 +7,7 @@
 
 #include "audit/audit_support.hpp"
 #include "audit/outputs_support.hpp"
+#include "gqa/audit/filter/filter.hpp"
 #include "gqa/audit/filter/filter_plan.hpp"
 #include "gqa/audit/work/row_blocks.hpp"
 #include "support/errors.hpp"

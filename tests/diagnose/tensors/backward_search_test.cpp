@@ -27,7 +27,7 @@ class Backward {
   }
 
   SmallProblem::Gradients gradients() const {
-    return problem.backward(grad, own, forward, sum_head, factor, delta_factor);
+    return problem.backward(grad, own, forward, sum_head, factor, delta_factor, used_grad_lse);
   }
 
   // "grad_query: causal.missing; grad_key: ...", in binary32 tolerances a bfloat16 kernel keeps.
@@ -61,6 +61,7 @@ class Backward {
   SmallRules own, forward;
   std::function<std::int64_t(std::int64_t)> sum_head;
   double factor = 1, delta_factor = 1;
+  std::vector<double> used_grad_lse;
   Diagnosis diagnosis;
 };
 
@@ -114,6 +115,21 @@ TEST_CASE("backward: with the right values and wrong row sums, one is sent to de
   Backward other(9);
   other.delta_factor = 3;
   CHECK(other.said() == "grad_query: gradient.delta; grad_key: gradient.delta");
+}
+
+TEST_CASE("backward: a gradient of the log-sum-exp that is dropped or negated is told") {
+  for (const double used : {1.0, 0.0, -1.0}) {
+    CAPTURE(used);
+    Backward pass(20);
+    test::Random random(20);
+    std::vector<double> grad_lse(4 * 12);
+    for (double& x : grad_lse) x = static_cast<double>(static_cast<float>(random.normal()));
+    pass.problem.tensors.grad_lse = test::tensor_of(ElementType::binary32, {1, 4, 12}, grad_lse);
+    for (const double x : grad_lse) pass.used_grad_lse.push_back(used * x);
+    const std::string said = pass.said();
+    const char* name = used == 0 ? "gradient.lse_missing" : "gradient.lse_negated";
+    CHECK(said == (used == 1 ? "" : fmt::format("grad_query: {0}; grad_key: {0}", name)));
+  }
 }
 
 TEST_CASE("backward: zeros and other numbers are told to be that, and not rounding") {

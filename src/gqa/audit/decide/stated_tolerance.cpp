@@ -1,12 +1,29 @@
 #include "gqa/audit/decide/stated_tolerance.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
 
 #include "gqa/error.hpp"
+#include "gqa/near_words.hpp"
 
 namespace gqa {
 namespace {
+
+// A type in the words of other systems, and the models whose inputs have it.
+struct OtherWord {
+  std::string_view word;
+  std::string_view models;
+};
+constexpr std::string_view of_binary16 = "f16-f32, f16-stored, f16-products, f16";
+constexpr std::string_view of_bfloat16 = "bf16-f32, bf16-stored, bf16-products, bf16";
+constexpr OtherWord other_words[] = {
+    {"fp64", "f64"},           {"float64", "f64"},       {"double", "f64"},
+    {"binary64", "f64"},       {"fp32", "f32"},          {"float32", "f32"},
+    {"float", "f32"},          {"single", "f32"},        {"binary32", "f32"},
+    {"half", of_binary16},     {"fp16", of_binary16},    {"float16", of_binary16},
+    {"binary16", of_binary16}, {"bfloat16", of_bfloat16}};
 
 Rational non_negative(const std::optional<std::string>& text, const std::string& where) {
   if (!text) return 0;
@@ -20,11 +37,21 @@ Rational non_negative(const std::optional<std::string>& text, const std::string&
 }  // namespace
 
 const PrecisionModel& parse_model(const std::string& name, const std::string& where) {
-  const PrecisionModel* model = find_precision_model(name);
-  if (model != nullptr) return *model;
+  const std::string word = plain_spelling(name);
+  for (const std::string_view known : model_names()) {
+    if (plain_spelling(known) == word) return *find_precision_model(known);
+  }
+  const OtherWord* other = std::ranges::find(other_words, word, &OtherWord::word);
+  if (other != std::end(other_words) && other->models.find(',') == other->models.npos) {
+    return *find_precision_model(other->models);
+  }
   throw InputError(
       "tolerance.unknown_model", where,
-      fmt::format("\"{}\" is not known; write one of {}", name, fmt::join(model_names(), ", ")));
+      other != std::end(other_words)
+          ? fmt::format("\"{}\" is a type, and does not say in what sums are: write one "
+                        "of {}",
+                        name, other->models)
+          : unknown_word(name, model_names()));
 }
 
 std::optional<Tolerance> stated_tolerance(

@@ -115,6 +115,8 @@ void add_element(AuditTally& tally, const AuditedElement& element, std::int64_t 
     ++tally.undecided;
   } else if (element.exactly) {
     ++tally.decided_exactly;
+  } else if (element.by_filter) {
+    ++tally.decided_by_filter;
   } else {
     ++tally.decided_by_enclosure;
   }

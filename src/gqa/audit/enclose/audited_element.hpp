@@ -34,8 +34,9 @@ struct AuditedElement {
   double output = 0;
   const FloatFormat* format = nullptr;
   ElementDecision decision;
-  bool exactly = false;  ///< decided without an enclosure
-  Bounds reference;      ///< certified range of the exact value, or what must be there
+  bool exactly = false;    ///< decided without an enclosure
+  bool by_filter = false;  ///< decided by a radius of the filter
+  Bounds reference;        ///< certified range of the exact value, or what must be there
   Bounds allowed{0, std::numeric_limits<double>::infinity()};  ///< see WorstElement
   std::optional<Ball> ball;              ///< the exact value, where an error can be measured
   std::optional<RoundingBounds> bounds;  ///< what `decision` under a model rests on

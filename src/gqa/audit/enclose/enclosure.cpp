@@ -169,7 +169,7 @@ RowRounding EnclosureReader::rounding(const PrecisionModel& model, std::int64_t 
         rounding.plain ? result.scores[j]
                        : scores(query_balls, head, row, j, ScoreStage::scaled).scaled);
     rounding.weights.push_back(result.weights[j]);
-    if (problem_.bias && problem_.alibi_slopes) {
+    if (problem_.has_two_biases()) {
       rounding.biases.push_back(bias_magnitude(head, row, j));
     }
     if (model.operand > 0) rounding.keys.insert(rounding.keys.end(), key.begin(), key.end());

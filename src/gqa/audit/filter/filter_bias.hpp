@@ -33,12 +33,8 @@ struct BiasResult {
 BiasResult fill_bias(const AttentionProblem& problem, const BiasRow& at, std::int64_t begin,
                      std::int64_t end, double* to);
 
-/// Are two biases added to a score, so that sums on the way may be larger than what is left?
-inline bool has_two_biases(const AttentionProblem& problem) {
-  return problem.bias && problem.alibi_slopes;
-}
 /// to[j - begin] <- |mask bias| + |slope distance| of key j, rounded up; for visible keys only.
-/// Precondition: has_two_biases.
+/// Precondition: AttentionProblem::has_two_biases.
 void fill_bias_magnitudes(const AttentionProblem& problem, const BiasRow& at, std::int64_t begin,
                           std::int64_t end, double* to);
 

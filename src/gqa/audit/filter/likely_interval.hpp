@@ -16,7 +16,7 @@ struct LikelyContext {
   std::int64_t key_size;    ///< dk
   FormatRounding recorded;  ///< how the output was rounded
   bool plain;               ///< neither softcap nor bias
-  bool two_biases = false;  ///< mask and slopes: see has_two_biases
+  bool two_biases = false;  ///< mask and slopes: see AttentionProblem::has_two_biases
 };
 
 /// An upper bound's absolute share: every number that underflows in binary64 on the way to a

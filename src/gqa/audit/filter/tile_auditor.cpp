@@ -18,14 +18,9 @@ constexpr std::int64_t most_unrefuted_asked = 2;
 }  // namespace
 
 std::shared_ptr<const RowAuditor> RowAuditors::of(std::int64_t batch, std::int64_t kv_head) {
-  const std::lock_guard lock(mutex_);
-  if (!latest_ || batch != batch_ || kv_head != kv_head_) {
-    latest_.reset();  // before the next one is made: one is large enough
-    latest_ = std::make_shared<RowAuditor>(problem_, options_, batch, kv_head);
-    batch_ = batch;
-    kv_head_ = kv_head;
-  }
-  return latest_;
+  return latest_.of(batch, kv_head, [&] {
+    return std::make_shared<const RowAuditor>(problem_, options_, batch, kv_head);
+  });
 }
 
 TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& options)
@@ -43,7 +38,7 @@ TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& op
   const PrecisionModel& model = *model_->model;
   likely_.emplace(LikelyContext{model, problem.dimensions.key_size, options.recorded,
                                 problem.contract.softcap == 0 && !problem.has_bias(),
-                                has_two_biases(problem)});
+                                problem.has_two_biases()});
 }
 
 void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {

@@ -3,10 +3,10 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 
 #include "gqa/audit/decide/audit_result.hpp"
 #include "gqa/audit/decide/element_decision.hpp"
+#include "gqa/audit/enclose/latest_history.hpp"
 #include "gqa/audit/enclose/row_auditor.hpp"
 #include "gqa/audit/filter/filter.hpp"
 #include "gqa/audit/filter/interval_decision.hpp"
@@ -27,10 +27,7 @@ class RowAuditors {
  private:
   const AttentionProblem& problem_;
   const AuditOptions& options_;
-  std::mutex mutex_;
-  std::int64_t batch_ = -1;
-  std::int64_t kv_head_ = -1;
-  std::shared_ptr<const RowAuditor> latest_;
+  LatestHistory<RowAuditor> latest_;
 };
 
 /// Decides the elements of tiles; what stays open goes to the rungs of RowAuditor.

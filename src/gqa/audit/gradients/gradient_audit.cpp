@@ -58,6 +58,18 @@ StridedTensor read_grad_output(const AttentionProblem& problem, const ProblemTen
               {d.batch, d.q_heads, d.queries, d.value_size});
 }
 
+std::optional<StridedTensor> read_grad_lse(const AttentionProblem& problem,
+                                           const ProblemTensors& tensors) {
+  if (!tensors.grad_lse) return std::nullopt;
+  if (problem.contract.lse.base != LseBase::e) {
+    throw InputError("contract.lse_base", "grad_lse",
+                     "is the gradient of the natural logarithm; lse is declared in base 2");
+  }
+  const Dimensions& d = problem.dimensions;
+  require_output_shape(tensors.grad_lse->shape, {d.batch, d.q_heads, d.queries}, "grad_lse");
+  return one_column(tensors.grad_lse, "grad_lse");
+}
+
 void refuse_empty_rows(const AttentionProblem& problem) {
   if (problem.contract.empty_row == EmptyRow::zero) return;
   if (const auto row = find_empty_row(problem)) {
@@ -100,7 +112,8 @@ bool has_gradients(const ProblemTensors& tensors) {
 GradientAudit::GradientAudit(const AttentionProblem& problem, const ProblemTensors& tensors,
                              const AuditOptions& options, const GradientRule& rule)
     : problem_(problem),
-      gradient_{problem, read_grad_output(problem, tensors), 0, 0, rule},
+      gradient_{problem, read_grad_output(problem, tensors), read_grad_lse(problem, tensors), 0, 0,
+                rule},
       recorded_(read_gradients(problem, tensors)),
       options_(options),
       kept_(std::make_shared<Kept>()) {

@@ -11,17 +11,22 @@ double summation_error(std::int64_t depth) {
   return gamma(static_cast<double>(depth) + 2);
 }
 
-GradientDelta gradient_delta(const FilterTile& tile, std::size_t r, const double* grad) {
+GradientDelta gradient_delta(const FilterTile& tile, std::size_t r, const double* grad,
+                             double grad_lse) {
   GradientDelta delta;
   double magnitudes = 0;
   for (std::int64_t c = 0; c < tile.columns; ++c) {
     const double g = grad[static_cast<std::size_t>(c)];
     const double output = tile.output(r, c);
-    delta.value += g * output;
+    delta.of_output += g * output;
     magnitudes += std::abs(g * output);
     delta.error += std::abs(g) * tile.radius(r, c);
   }
   const double n = static_cast<double>(tile.columns);
+  delta.value = delta.of_output - grad_lse;
+  if (grad_lse != 0) {
+    delta.error += 2 * unit_roundoff64 * (std::abs(delta.of_output) + std::abs(grad_lse));
+  }
   delta.error = (delta.error + summation_error(tile.columns) * magnitudes) *
                     (1 + 8 * (n + 8) * unit_roundoff64) +
                 n * 0x1p-1070;

@@ -9,9 +9,9 @@
 //   theta = D + lse_radius + 800 u [+ 2 u (900 + ln n) with bias: D holds at the shift of the
 //   filter's row, and |s_j| grows from there by |x_j| + ln n + 66 at most],
 //   |w^ - w| <= rho w^ + 2^-1020, rho = (theta + 8 u)(1 + 2 theta), provided theta <= 2^-20.
-// Differences a_j = g.v_j - delta, delta = g.o:
-//   |delta^ - delta| <= E_delta = sum |g_c| r_c + gamma(dv + 1) sum |g_c o_c^| (and underflow),
-//   |a^ - a| <= e_a + u |a^|, e_a = E_delta + gamma(dv + 1) G V.
+// Differences a_j = g.v_j - delta, delta = g.o - l with l = grad_lse, subtracted last:
+//   |delta^ - delta| <= E_delta = sum |g_c| r_c + gamma(dv + 1) sum |g_c o_c^| + 2 u (|(g.o)^| +
+//   |l|) (and underflow), |a^ - a| <= e_a + u |a^|, e_a = E_delta + gamma(dv + 1) G V.
 // Softcap's derivative 1 - (s/c)^2 of the capped score: the ratio is off by D / c, the error of c
 // and u, so the square by twice that: sigma = 2 (D / c + softcap_error) + 8 u. It is at most 1.
 // Derivatives t_j = w_j a_j slope_j, with b_j = w_j^ |a_j^|:
@@ -38,11 +38,13 @@ namespace gqa {
 
 /// delta^ and E_delta.
 struct GradientDelta {
+  double of_output = 0;  ///< (g.o)^
   double value = 0;
   double error = 0;
 };
 /// From a row of grad_output and row `r` of the filter's tile. Both have `columns` elements.
-GradientDelta gradient_delta(const FilterTile& tile, std::size_t r, const double* grad);
+GradientDelta gradient_delta(const FilterTile& tile, std::size_t r, const double* grad,
+                             double grad_lse);
 
 /// e_a (1 + rho), rho, and rho + sigma + 6 u; usable: theta is small enough.
 struct GradientRowBound {

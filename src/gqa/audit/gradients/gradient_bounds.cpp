@@ -58,6 +58,8 @@ class GradientBounds::Reader {
     GradientRowGiven<double> given;
     given.lse = row.lse;
     given.delta = row.delta;
+    given.grad_lse = facts_.grad_lse[r];
+    given.has_grad_lse = gradient_.grad_lse.has_value();
     given.maximum = row.maximum;
     given.query4 = square(roundings_.scale) * facts_.query4[r];
     given.grad4 = facts_.grad4[r];
@@ -74,7 +76,7 @@ class GradientBounds::Reader {
     if (const auto sink = gradient_.problem.sink_of(head_of(r))) row.add_sink(roundings_, *sink);
     row.finish(roundings_);
     worst_[r].finish(row.magnitudes, facts_.grad_norm[r] * row.value_norms,
-                     row.given.output.magnitudes);
+                     row.given.output.magnitudes, row.given.grad_lse);
   }
 
   // Rows in runs of `side`; all if a key is wanted, since every key's sums need theirs.

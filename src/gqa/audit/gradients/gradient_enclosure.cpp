@@ -52,6 +52,7 @@ std::optional<GradientEnclosure::Row> GradientEnclosure::full_row(std::size_t r)
   for (std::size_t c = 0; c < row.result.output.size(); ++c) {
     row.delta += grad(r)[c] * row.result.output[c];
   }
+  row.grad_lse = Ball(facts_.grad_lse[r]);
   std::size_t heaviest = row.visible.front();
   for (const std::size_t j : row.visible) {
     if (midpoint_less(row.result.weights[heaviest], row.result.weights[j])) heaviest = j;
@@ -68,7 +69,7 @@ GradientEnclosure::RowSums GradientEnclosure::sums_of(std::size_t r) const {
   sums.empty = row->visible.empty();
   if (sums.empty) return sums;
   sums.lse = row->lse;
-  sums.delta = row->delta;
+  sums.delta = row->subtracted();
   if (model_ != nullptr) bound_row(r, *row, sums);
   return sums;
 }
@@ -123,9 +124,10 @@ std::optional<std::vector<Enclosed>> GradientEnclosure::query_row(std::size_t r)
     sums.start(gradient_factor_counts(model_->roundings, GradientKind::query));
     sums.is_bounded = sums.of_row->worst.is_bounded;
   }
+  const Ball subtracted = row->subtracted();
   for (const std::size_t j : row->visible) {
     const Ball& weight = row->result.weights[j];
-    sums.add(weight * difference(r, j, row->delta) * slope(r, j), reader_.key_balls(j));
+    sums.add(weight * difference(r, j, subtracted) * slope(r, j), reader_.key_balls(j));
     if (!bounded) continue;
     const GradientPair<Ball> one = pair(r, j, weight);
     const auto errors = gradient_pair_errors(model_->roundings, sums.of_row->likely.given, one);

@@ -16,6 +16,9 @@ struct GradientEnclosure::Row {
   EnclosureReader::Row result;
   Ball lse;
   Ball delta;
+  Ball grad_lse;
+  /// What every g.v is compared with.
+  Ball subtracted() const { return delta - grad_lse; }
 };
 
 struct GradientEnclosure::Model {

@@ -13,6 +13,8 @@ void GradientEnclosure::bound_row(std::size_t r, const Row& row, RowSums& sums) 
   GradientRowGiven<Ball> given;
   given.lse = row.lse;
   given.delta = row.delta;
+  given.grad_lse = row.grad_lse;
+  given.has_grad_lse = gradient_.grad_lse.has_value();
   given.maximum = sink ? Ball(*sink) : row.result.scores[row.visible.front()];
   for (const std::size_t j : row.visible) given.maximum = max(given.maximum, row.result.scores[j]);
   given.query4 = square(scale) * Ball(facts_.query4[r]);
@@ -34,7 +36,7 @@ void GradientEnclosure::bound_row(std::size_t r, const Row& row, RowSums& sums) 
       gradient_row_worst(model_->precision, gradient_,
                          gradient_row_size<Ball>(gradient_, facts_, r, terms, row.lse, scale));
   sums.worst.finish(sums.likely.magnitudes, Ball(facts_.grad_norm[r]) * sums.likely.value_norms,
-                    given.output.magnitudes);
+                    given.output.magnitudes, row.grad_lse);
 }
 
 GradientPair<Ball> GradientEnclosure::pair(std::size_t r, std::size_t j, const Ball& weight) const {

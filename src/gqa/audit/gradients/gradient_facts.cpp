@@ -155,7 +155,7 @@ GradientFacts gradient_facts(const GradientProblem& gradient, std::int64_t batch
   facts.query_norm.assign(static_cast<std::size_t>(rows), 0.0);
   facts.grad_norm.assign(static_cast<std::size_t>(rows), 0.0);
   facts.grad_finite.assign(static_cast<std::size_t>(rows), 1);
-  facts.query4 = facts.grad4 = facts.query_norm;
+  facts.query4 = facts.grad4 = facts.grad_lse = facts.query_norm;
   facts.value_norms.assign(static_cast<std::size_t>(d.keys), 0.0);
   facts.key4 = facts.value4 = facts.value_norms;
   const auto note = [&facts](double norm) {
@@ -174,6 +174,17 @@ GradientFacts gradient_facts(const GradientProblem& gradient, std::int64_t batch
             facts.grad4[r] = norms.four_squared;
             facts.grad_finite[r] = norms.finite ? 1 : 0;
           });
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const auto at = static_cast<std::size_t>(r);
+    const double found = gradient.grad_lse_of(
+        batch, facts.heads[static_cast<std::size_t>(r / d.queries)], r % d.queries);
+    if (!std::isfinite(found)) {
+      facts.grad_finite[at] = 0;
+      continue;
+    }
+    facts.grad_lse[at] = found;
+    facts.largest_grad_lse = std::max(facts.largest_grad_lse, note(std::abs(found)));
+  }
   measure(facts.key, d.keys, facts.seen, d.key_size, reader(problem.key, facts),
           [&](std::size_t j, const RowNorms& norms) {
             facts.key_norm = std::max(facts.key_norm, note(norms.two));

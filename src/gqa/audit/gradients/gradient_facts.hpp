@@ -30,7 +30,8 @@ struct GradientFacts {
   Magnitudes grad;                  ///< [rows, dv] of grad_output
   std::vector<double> query_norm;   ///< [rows] |q|_2
   std::vector<double> grad_norm;    ///< [rows] |g|_2
-  std::vector<char> grad_finite;    ///< [rows]
+  std::vector<double> grad_lse;     ///< [rows]
+  std::vector<char> grad_finite;    ///< [rows] of grad_output and grad_lse
   std::vector<double> value_norms;  ///< [keys] |v_j|_2
   std::vector<double> query4;       ///< [rows] |q|_4^2
   std::vector<double> grad4;        ///< [rows]
@@ -41,6 +42,7 @@ struct GradientFacts {
   double key_share_sum = 0;         ///< sums of the shares
   double query_share_sum = 0;
   double grad_share_sum = 0;
+  double largest_grad_lse = 0;  ///< |grad_lse|, of the finite ones
   /// No finite row has a norm beyond 2^300: rung 1 may multiply them.
   bool moderate = true;
 

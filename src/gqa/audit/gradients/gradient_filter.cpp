@@ -79,8 +79,8 @@ class HistoryRun {
     if (facts.rows() == 0) return {};
     const double query = *std::ranges::max_element(facts.query_norm);
     const double grad = *std::ranges::max_element(facts.grad_norm);
-    return {unit(2 * grad * facts.value_norm), unit(query * constants_.scale), unit(facts.key_norm),
-            unit(grad)};
+    return {unit(2 * grad * facts.value_norm + facts.largest_grad_lse),
+            unit(query * constants_.scale), unit(facts.key_norm), unit(grad)};
   }
 
   GradientFacts plain_facts(std::int64_t batch, std::int64_t kv_head) const {
@@ -113,17 +113,19 @@ class HistoryRun {
     if (row.silent) return;
     gradient_.grad_output.read_rows(tile.batch, found.head, found.row, found.row + 1, grad.data(),
                                     grad.size());
-    const GradientDelta delta = gradient_delta(tile, r, grad.data());
+    const GradientDelta delta = gradient_delta(
+        tile, r, grad.data(), gradient_.grad_lse_of(tile.batch, found.head, found.row));
     row.lse = found.lse;
     row.maximum = found.maximum;
-    row.delta = delta.value;
+    row.delta = delta.of_output;
+    row.subtracted = delta.value;
     if (!options_.radius) return;
     row.terms = found.visible + (problem_.sink_of(found.head) ? 1 : 0);
     row.open = found.open || facts.grad_finite[at] == 0 || !facts.moderate;
     if (row.open) return;
     row.bound = gradient_row_bound(constants_, found, problem_.dimensions.value_size, delta.error,
                                    facts.grad_norm[at], facts.value_norm);
-    row.open = !row.bound.usable || !std::isfinite(row.delta) || !std::isfinite(row.lse);
+    row.open = !row.bound.usable || !std::isfinite(row.subtracted) || !std::isfinite(row.lse);
     if (row.open || options_.model == nullptr) return;
     for (std::size_t c = 0; c < grad.size(); ++c) {
       row.output.add(*roundings_, grad[c], tile.output(r, static_cast<std::int64_t>(c)));
@@ -249,7 +251,8 @@ class HistoryRun {
     // Weights below the normal range, and their products with differences.
     double largest = 0;
     for (const double norm : result_.facts.grad_norm) largest = std::max(largest, norm);
-    const double lost = terms * 0x1p-1017 * (1 + largest * result_.facts.value_norm);
+    const double lost = terms * 0x1p-1017 *
+                        (1 + largest * result_.facts.value_norm + result_.facts.largest_grad_lse);
     for (std::size_t r = 0; r < part.spread.size(); ++r) {
       part.spread[r] = (part.spread[r] + lost) * by;
       const bool usable = std::isfinite(part.spread[r]);

@@ -75,20 +75,20 @@ void GradientLikelyRow<T>::add(const GradientRoundings& r, const GradientPair<T>
   copies_ = std::max(copies_, pair.copies);
   const T varied = copies * e.p2 * e.score;
   rho2 += varied;
-  weighted_errors_ += varied * square(e.d);
+  weighted_errors_ += varied * square(e.own);
   const T product2 = square(pair.product);
   rounded_ += e.weight * product2;
   rounded_shared_ += e.shared * e.weight * product2;
   squares_ += e.p2 * (r.stored ? product2 : T(given.grad4 * pair.value4));
   drift += e.drift;
-  drift_product += e.drift * abs(e.d);
+  drift_product += e.drift * abs(e.own);
   magnitudes += e.p * abs(pair.product);
   value_norms += e.p * T(value_norm);
   if (r.stored) {
     const T stored = copies * e.p2 * e.stored_score;
     stored0 += stored;
-    stored1 += stored * e.d;
-    stored2 += stored * square(e.d);
+    stored1 += stored * e.own;
+    stored2 += stored * square(e.own);
     stored_score += stored;
     stored_products += e.p2 * e.stored_product;
     score_mean_ += e.p * pair.score;
@@ -128,6 +128,8 @@ void GradientLikelyRow<T>::finish(const GradientRoundings& r) {
   const T delta2 = square(given.delta);
   const T ua2(square(m.accumulation));
   rho2 += sum2;
+  const T subtracted =
+      given.has_grad_lse ? T(T(square(m.score)) * (delta2 + square(given.grad_lse))) : T(0);
   if (r.stored) {
     const T spread = sqrt(max(T(0), T(score_square_ - square(score_mean_))));
     const T spacing = T(2 * m.stored_score) * score_largest_;
@@ -135,14 +137,14 @@ void GradientLikelyRow<T>::finish(const GradientRoundings& r) {
     const T deviation = max(spread, T(spacing / T(4) + T(0x1p-600)));
     shared_bins = min(n, T(T(1) + n * spacing / (T(2 * std::sqrt(pi)) * deviation)));
     eta2 = shared_bins * rounded_ + rounded_shared_ + weighted_errors_ +
-           ua2 * (n / T(6) * squares_ + n / T(9) * delta2);
+           ua2 * (n / T(6) * squares_ + n / T(9) * delta2) + subtracted;
     return;
   }
   const T us2(square(m.score) * r.value_size);
   const GradientOutputSums<T>& output = given.output;
   eta2 = output.stored + rounded_ + weighted_errors_ + sum2 * delta2 +
          ua2 * (n / T(6) * squares_ + n / T(9) * output.squares) +
-         us2 * (output.squares / T(6) + delta2 / T(9));
+         us2 * (output.squares / T(6) + delta2 / T(9)) + subtracted;
   replay_output = output.replay;
   // exp(maximum - lse) is one over the sum of the numerators.
   replay_weights = replay_weights * exp(T(given.maximum - given.lse));

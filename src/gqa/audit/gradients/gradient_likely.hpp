@@ -23,8 +23,13 @@
 //     eta^2 = sum_j b rp^2 dP^2 + sum_j c_j p^2 sf^2 d^2 + u_a^2 (n/6 sum_j p^2 dP^2 + n/9 delta^2)
 //   The errors of p reach delta through every column at once: sum_j dp_j dP_j, not column by
 //   column.
-// Rounding p and t: rp^2 = max(u_p p, t_p)^2/3, rS^2 = max(u_p |t|, t_p)^2/3 (twice where scores
-// are stored: before and after the scale), t_p what underflow loses. dP errs by
+// A loss may read lse as well: with l = grad_lse the derivative is t = p (dP - delta + l) slope,
+// and d above stands for dP - delta + l in t, for dP - delta in what moves delta (eta, A1, A2, D).
+// The class: l is subtracted from delta once for the row, or p l is added with the same p; either
+// rounds what it adds before the sum: u_s^2 (delta^2 + l^2) in eta^2, u_p^2/3 p^2 ((dP - delta)^2 +
+// l^2) in t's own variance. Rounding p and t: rp^2 = max(u_p p, t_p)^2/3, rS^2 = max(u_p |t|,
+// t_p)^2/3 (twice where scores are stored: before and after the scale), t_p what underflow loses.
+// dP errs by
 //   vdP = u_s^2 (dv/6 |g|_4^2 |v_j|_4^2 + dv/9 dP^2), stored by vst = max(u_q |dP|, t_p)^2/3.
 //   grad_value: sum_i g^2 [c_i p^2 (sf^2 + rho^2) + rp^2 + u_a^2 n/6 p^2] + u_a^2 n/9 dV^2
 //   grad_query: scale^2 [sum_j k^2 (c_j p^2 sf^2 d^2 + p^2 vdP + rS^2 + (u_s^2 + u_a^2 n/6) t^2)
@@ -146,6 +151,8 @@ template <class T>
 struct GradientRowGiven {
   T lse = T(0);
   T delta = T(0);
+  T grad_lse = T(0);
+  bool has_grad_lse = false;
   T maximum = T(0);    ///< largest score
   T query4 = T(0);     ///< scale^2 |q|_4^2
   double grad4 = 0;    ///< |g|_4^2
@@ -157,7 +164,10 @@ struct GradientRowGiven {
 /// The errors of one pair.
 template <class T>
 struct GradientPairErrors {
-  T p, p2, d, t;
+  T p, p2, t;
+  T d;            ///< dP - delta + grad_lse
+  T own;          ///< dP - delta
+  T magnitude;    ///< |own| + |grad_lse|
   T sensitivity;  ///< of t to the score's error, over p d: slope and what softcap's derivative adds
   T slope;
   T score;           ///< sf^2
@@ -185,7 +195,9 @@ GradientPairErrors<T> gradient_pair_errors(const GradientRoundings& r,
   GradientPairErrors<T> e;
   e.p = pair.weight;
   e.p2 = square(e.p);
-  e.d = pair.product - row.delta;
+  e.own = pair.product - row.delta;
+  e.d = row.has_grad_lse ? T(e.own + row.grad_lse) : e.own;
+  e.magnitude = row.has_grad_lse ? T(abs(e.own) + abs(row.grad_lse)) : T(abs(e.own));
   e.slope = e.sensitivity = T(1);
   T slope_error(0);
   if (r.softcap > 0) {
@@ -203,6 +215,10 @@ GradientPairErrors<T> gradient_pair_errors(const GradientRoundings& r,
   e.weight = square(max(T(T(m.weight) * e.p), T(m.weight_underflow))) / T(3);
   const T t = abs(e.t);
   e.derivative = square(max(T(T(m.weight) * t), T(m.weight_underflow))) / T(3) + slope_error;
+  if (row.has_grad_lse) {
+    e.derivative +=
+        T(square(m.weight) / 3) * e.p2 * square(e.slope) * (square(e.own) + square(row.grad_lse));
+  }
   e.product = T(square(m.score) * r.value_size) *
                   (T(row.grad4 * pair.value4 / 6) + square(pair.product) / T(9)) +
               T(r.value_size * square(m.inner_underflow) / 3);

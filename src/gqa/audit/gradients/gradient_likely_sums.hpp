@@ -86,7 +86,7 @@ GradientFactors<T> query_factors(const GradientTerm<T>& term) {
   f.plain[0] = e.p * e.slope;
   f.magnitudes[0] = e.lost_derivative;
   f.magnitudes[1] = e.p;
-  f.magnitudes[2] = term.worst.query_term(e.p, e.d, term.pair.product, term.norms);
+  f.magnitudes[2] = term.worst.query_term(e.p, e.magnitude, term.pair.product, term.norms);
   if (!r.stored) return f;
   const T rounded = e.weight * square(T(e.d * e.slope));
   f.squares[0] += e.shared * rounded;
@@ -94,8 +94,8 @@ GradientFactors<T> query_factors(const GradientTerm<T>& term) {
   f.plain[1] = e.p2 * e.stored_product * e.slope;
   f.squares[2] = f.plain[1] * e.slope;
   f.plain[3] = T(term.pair.copies) * e.p2 * e.stored_score * e.d * e.sensitivity;
-  f.plain[2] = f.plain[3] * e.d;
-  f.squares[3] = f.plain[2] * e.sensitivity;
+  f.plain[2] = f.plain[3] * e.own;
+  f.squares[3] = f.plain[3] * e.d * e.sensitivity;
   add_replay(term, 4, f);
   return f;
 }
@@ -117,10 +117,10 @@ GradientFactors<T> key_factors(const GradientTerm<T>& term) {
   f.plain[0] = e.p * e.slope * row.replay_output;
   f.plain[1] = e.p * e.slope * row.replay_weights;
   f.magnitudes[0] = e.lost_derivative + e.p * e.slope * row.drift_product + row.drift * abs(e.t);
-  f.magnitudes[1] = term.worst.key_term(e.p, e.d, term.pair.product, term.norms);
+  f.magnitudes[1] = term.worst.key_term(e.p, e.magnitude, term.pair.product, term.norms);
   if (!r.stored) return f;
   const T d2 = square(e.d);
-  const T own = e.stored_score * d2 * (square(e.sensitivity) - T(4) * e.p);
+  const T own = e.stored_score * (d2 * square(e.sensitivity) - T(2) * e.p * e.d * (e.d + e.own));
   const T others = slope2 * (d2 * row.stored0 + T(2) * e.d * row.stored1 + row.stored2);
   const T products = slope2 * (e.stored_product * (T(1) - T(2) * e.p) + row.stored_products);
   f.squares[0] += copies * e.p2 * max(T(0), T(own + others)) + e.p2 * max(T(0), products);

@@ -42,7 +42,7 @@ GradientTiny gradient_tiny(const PrecisionModel& model, const GradientProblem& g
   // likely bound of rung 1 counts 2 sqrt(3).
   // Stored before and after the scale, which multiplies the whole sum in the end.
   const double stores = std::max(1.0, 1 / gradient.problem.scale_double());
-  const double score = 2 * (2 * weight * grad_norm * facts.value_norm +
+  const double score = 2 * (weight * (2 * grad_norm * facts.value_norm + facts.largest_grad_lse) +
                             stores * (2 * model.weight_underflow + 6 * inner));
   const double scale = std::max(1.0, gradient.problem.scale_double());
   const auto heads = static_cast<double>(facts.heads.size());

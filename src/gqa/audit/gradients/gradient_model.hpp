@@ -22,6 +22,7 @@ GradientRowSize<T> gradient_row_size(const GradientProblem& gradient, const Grad
   row.group_rows = facts.rows();
   row.group_heads = static_cast<std::int64_t>(facts.heads.size());
   row.has_bias = gradient.problem.has_bias();
+  row.has_grad_lse = gradient.grad_lse.has_value();
   row.scale = scale;
   row.softcap = T(gradient.problem.contract.softcap.get_d());
   row.query_norm = T(facts.query_norm[r]);

@@ -33,18 +33,22 @@ struct GradientRule {
   bool operator==(const GradientRule&) const = default;
 };
 
-/// One backward pass of the problem. Gradients are those of sum(grad_output * output) by the
-/// real-valued query, key and value; past keys and values are constants, an empty row has no
-/// gradient, a sink takes part through the weights alone.
+/// One backward pass of the problem. Gradients are those of sum(grad_output * output) +
+/// sum(grad_lse * lse) by the real-valued query, key and value; past keys and values are constants,
+/// an empty row has no gradient, a sink takes part through the weights alone.
 struct GradientProblem {
   const AttentionProblem& problem;
-  StridedTensor grad_output;  ///< [B, Hq, T, dv]
+  StridedTensor grad_output;                   ///< [B, Hq, T, dv]
+  std::optional<StridedTensor> grad_lse = {};  ///< [B, Hq, T, 1]; nullopt: zero
   /// Unit roundoff and underflow of the coarsest format among output, grad_output and the
   /// recorded gradients: in which an implementation may keep what it hands on.
   double storage_roundoff = 0;
   double storage_underflow = 0;
   GradientRule rule = {};
 
+  double grad_lse_of(std::int64_t batch_entry, std::int64_t head, std::int64_t row) const {
+    return grad_lse ? grad_lse->value(batch_entry, head, row, 0) : 0;
+  }
   std::int64_t batch() const { return problem.dimensions.batch; }
   std::int64_t kv_heads() const { return problem.dimensions.kv_heads; }
   std::int64_t queries() const { return problem.dimensions.queries; }

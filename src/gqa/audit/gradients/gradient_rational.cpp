@@ -6,9 +6,10 @@
 //     equal scores; its slope is 1 at a product of zero and otherwise transcendental;
 //   - or what its irrational weights are multiplied with is zero: a zero of grad_output or query,
 //   or
-//     differences g.v_j - delta that all vanish (all g.v_j equal and no sink, or all zero);
+//     differences g.v_j - delta that all vanish (all g.v_j equal and no sink, or all zero), without
+//     a gradient of lse;
 //   - for grad_query also if a column of the visible keys is constant, without sink and softcap:
-//     the derivatives of a row sum to zero.
+//     the derivatives of a row sum to grad_lse, its weights to one.
 // Other elements give no answer; more bits decide them unless they are ties that nobody plans.
 #include "gqa/audit/enclose/algebraic_score.hpp"
 #include "gqa/audit/gradients/gradient_enclosure.hpp"
@@ -69,14 +70,15 @@ GradientEnclosure::RowExact GradientEnclosure::exact_row(std::size_t r) const {
   }
   row.members = static_cast<std::int64_t>(visible.size()) + (sink ? 1 : 0);
   const Rational along = exact_product_with_value(r, visible.front());
-  row.no_difference = !sink || along == 0;
+  const Rational grad_lse(facts_.grad_lse[r]);
+  row.no_difference = (!sink || along == 0) && grad_lse == 0;
   for (const std::size_t j : visible) {
     if (!row.no_difference) break;
     row.no_difference = exact_product_with_value(r, j) == along;
   }
   if (!row.equal_scores) return row;
   for (const std::size_t j : visible) row.delta += exact_product_with_value(r, j);
-  row.delta = fraction(row.delta, row.members);
+  row.delta = fraction(row.delta, row.members) - grad_lse;
   return row;
 }
 
@@ -116,8 +118,11 @@ std::optional<Rational> GradientEnclosure::exact_query(std::size_t r, std::size_
     constant = constant && found == key(visible.front());
     zero = zero && found == 0;
   }
-  const bool sums_to_zero = !problem.sink_of(head_of(r)) && problem.contract.softcap == 0;
-  if (visible.empty() || zero || (constant && sums_to_zero)) return Rational(0);
+  const bool weights_sum_to_one = !problem.sink_of(head_of(r)) && problem.contract.softcap == 0;
+  if (visible.empty() || zero) return Rational(0);
+  if (constant && weights_sum_to_one) {
+    return Rational(Rational(facts_.grad_lse[r]) * key(visible.front()));
+  }
   const auto row = row_exact(r);
   Rational sum;
   for (const std::size_t j : visible) {

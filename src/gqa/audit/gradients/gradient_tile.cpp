@@ -227,14 +227,14 @@ class Tile {
   void finish_derivatives(Row& row, const double* weights, double* derivatives, const double* slope,
                           std::int64_t begin, std::size_t count) {
     if (!context_.options.radius) {
-      score_derivatives(derivatives, weights, slope, row.facts->delta, count);
+      score_derivatives(derivatives, weights, slope, row.facts->subtracted, count);
       return;
     }
     const std::size_t first = extent(begin - context_.facts.seen.begin);
     const GradientKeySums sums{totals_.key_spread.data() + first,
                                totals_.value_spread.data() + first};
     const GradientRowSums more =
-        score_derivatives(derivatives, weights, slope, row.facts->delta, count,
+        score_derivatives(derivatives, weights, slope, row.facts->subtracted, count,
                           context_.shares.data() + first, row.factors, sums);
     row.sums.weight += more.weight;
     row.sums.product += more.product;

@@ -38,12 +38,15 @@
 //     multiplied and summed: (e^(2 l(u_o) + m l(u_a)) - 1) (O + (e^(L_o + m l(u_a)) - 1) N);
 //     from sum w (g.v): (e^(L_o + 2 l(u_q) + m l(u_a)) - 1) B + e^(L_o + m l(u_a)) c_s N.
 //   The larger of the two is D_e.
-//   So the difference a = g.v - delta is off by e_j = c_s |g| |v_j| + c_q |g.v_j| + D_e + tiny_a.
-//   ds: |ds^ - ds| <= (1 + c) e_j w + c w |a| + tiny_ds, c = e^(L_w + 2 l(u_p) + 2 l(u_q) +
-//   6 l(u_a) + 6 l(u_s)) (1 + slope) - 1, slope = 2 D / cap + 10 l(u_e) the absolute error of
-//   softcap's derivative 1 - tanh^2, which is at most 1 and 2-Lipschitz in tanh.
-//   Sums: 2 m + 8 more roundings for m terms, and stores: 2 l(u_o), or one for each head of the
-//   group and one more; tiny_a and tiny_ds are at most doubled.
+//   A loss that reads lse: with l = grad_lse the difference is a = g.v - delta + l. l is subtracted
+//   from delta once for the row, (e^(2 l(u_s) + 2 l(u_q)) - 1) (B + D_e + |l|) more in D_e, or w l
+//   is added with the same w, each product rounded for itself: |a| below is |g.v - delta| + |l|. So
+//   the difference a = g.v - delta is off by e_j = c_s |g| |v_j| + c_q |g.v_j| + D_e + tiny_a. ds:
+//   |ds^ - ds| <= (1 + c) e_j w + c w |a| + tiny_ds, c = e^(L_w + 2 l(u_p) + 2 l(u_q) + 6 l(u_a) +
+//   6 l(u_s)) (1 + slope) - 1, slope = 2 D / cap + 10 l(u_e) the absolute error of softcap's
+//   derivative 1 - tanh^2, which is at most 1 and 2-Lipschitz in tanh. Sums: 2 m + 8 more roundings
+//   for m terms, and stores: 2 l(u_o), or one for each head of the group and one more; tiny_a and
+//   tiny_ds are at most doubled.
 // Errors of terms are summed by their magnitudes:
 //   grad_query: scale (sum_j |k_jc| (...) + tiny)
 //   grad_key:   scale (sum_i |q_ic| (...) + tiny)
@@ -79,6 +82,7 @@ struct GradientRowSize {
   T value_norm = T(0);
   T lse = T(0);
   std::optional<T> sink = {};  ///< its logit
+  bool has_grad_lse = false;
 };
 
 /// What one row's weights add to the sums above.
@@ -98,17 +102,21 @@ struct GradientRowWorst {
   T output_products = T(0), output_norms = T(0), output_magnitudes = T(0);
   T sum_products = T(0), sum_norms = T(0);
   T tiny = T(0);
+  bool has_grad_lse = false;
+  T subtraction = T(0);  ///< of grad_lse from delta
 
   /// B, N and O.
-  void finish(const T& products, const T& norms, const T& magnitudes) {
+  void finish(const T& products, const T& norms, const T& magnitudes, const T& grad_lse) {
+    using std::abs;
     using std::max;
     difference =
         max(T(output_products * products + output_norms * norms + output_magnitudes * magnitudes),
             T(sum_products * products + sum_norms * norms)) +
         tiny;
+    if (has_grad_lse) difference += subtraction * (products + difference + abs(grad_lse));
   }
-  /// What a weight w with a = g.v - delta adds, `norms` = |g| |v_j|; grad_query's without what is
-  /// common to the row: query_common times w.
+  /// What a weight w with a = g.v - delta (|a|, with grad_lse |g.v - delta| + |grad_lse|) adds,
+  /// `norms` = |g| |v_j|; grad_query's without what is common to the row: query_common times w.
   T query_term(const T& w, const T& a, const T& product, double norms) const {
     return term(query_product, w, a, product, norms, T(0));
   }
@@ -232,6 +240,8 @@ GradientRowWorst<T> gradient_row_worst(const PrecisionModel& model, const Gradie
   worst.tiny = T(2) * (T(2 * n * gradient_tiny_weight(model)) * gv +
                        T(4 * (n + dv + 8) * ti) * (one + root_dv) +
                        T(2 * gradient.storage_underflow) * root_dv + T(2 * tp));
+  worst.has_grad_lse = row.has_grad_lse;
+  worst.subtraction = expm1(T(2 * us + 2 * lq));
   // ds.
   const T slope =
       certainly_less(zero, row.softcap) ? T(T(2) * raw_error / row.softcap + T(10 * le)) : zero;

@@ -59,7 +59,8 @@ struct GradientRow {
   bool open = false;    ///< nothing is certified
   bool silent = false;  ///< empty, or left out by the rule: no weights
   double lse = 0;
-  double delta = 0;
+  double delta = 0;        ///< grad_output . output
+  double subtracted = 0;   ///< delta - grad_lse: what every g.v_j is compared with
   double maximum = 0;      ///< largest score
   std::int64_t terms = 0;  ///< visible keys, and the sink
   GradientRowBound bound;

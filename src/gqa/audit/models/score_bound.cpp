@@ -8,16 +8,46 @@
 namespace gqa {
 namespace {
 
+// Of the logarithm of a numerator.
+Ball numerator_error(const PrecisionModel& model, const RowExtremes& row, const LseParts& parts) {
+  return largest_exponent_error(model, row) +
+         Ball(model.exponential) * (abs(parts.largest) + Ball(2) * parts.log_denominator);
+}
+
 // What one step's underflow can change: the rounding of a stored number and of an inner one.
 Ball underflow_of(const PrecisionModel& model) {
   return Ball(model.weight_underflow) + Ball(model.inner_underflow);
 }
 
+}  // namespace
+
 Ball stored_output(const FormatRounding& recorded, const Ball& magnitude) {
   return max(Ball(recorded.roundoff) * magnitude, Ball(recorded.underflow));
 }
 
-}  // namespace
+Ball least_denominator(const PrecisionModel& model, const RowExtremes& row, const LseParts& parts) {
+  const std::int64_t n = row.visible + (row.sink ? 1 : 0);
+  const Ball least = exp(-numerator_error(model, row, parts)) *
+                     shrinkage(4 + 4 * n, model.exponential) *
+                     shrinkage(2 * n + 2, model.denominator);
+  // What is not finite excludes nothing.
+  return less(Ball(0), least).certainly() ? least : Ball(1) / Ball(0);
+}
+
+Ball lse_rounding(const PrecisionModel& model, const LseParts& parts) {
+  return Ball(model.exponential) *
+         (Ball(2) * abs(parts.largest) + Ball(6) * abs(parts.log_denominator) + abs(parts.lse));
+}
+
+Ball lse_underflow(const PrecisionModel& model, std::int64_t visible) {
+  return Ball(static_cast<double>(visible + 2)) * Ball(model.inner_underflow);
+}
+
+Ball worst_lse(const PrecisionModel& model, const Ball& least_denominator, std::int64_t visible,
+               const LseParts& parts, const FormatRounding& recorded) {
+  const Ball moved = abs(log(least_denominator)) + lse_rounding(model, parts);
+  return moved + stored_output(recorded, abs(parts.lse) + moved) + lse_underflow(model, visible);
+}
 
 // likely = lambda sqrt(variance) + 2 u_s |raw| (a rounded scale, common to all products and so
 // no random walk: its rounding and the product's) + truncation + u_o |score| + underflow.
@@ -71,15 +101,11 @@ WeightBound::WeightBound(const PrecisionModel& model, RowRounding rounding,
   }
   // A rounded query moves all scores alike.
   weighted_variance_ += square(Ball(model.operand)) / Ball(3) * products;
-  const Ball exponent =
-      largest_exponent_error(model, bound_.extremes()) +
-      Ball(model.exponential) * (abs(largest_score_) + Ball(2) * log_denominator_);
+  const LseParts parts{largest_score_, log_denominator_, largest_score_ + log_denominator_};
   const std::int64_t n = row.visible + (row.sink_weight ? 1 : 0);
-  above_ = exp(exponent) * growth(4 + 4 * n, model.exponential);
-  below_ = exp(-exponent) * shrinkage(4 + 4 * n, model.exponential) *
-           shrinkage(2 * n + 2, model.denominator);
-  // A denominator that may vanish bounds nothing: what is not finite excludes nothing.
-  if (!less(Ball(0), below_).certainly()) below_ = Ball(1) / Ball(0);
+  above_ =
+      exp(numerator_error(model, bound_.extremes(), parts)) * growth(4 + 4 * n, model.exponential);
+  below_ = least_denominator(model, bound_.extremes(), parts);
 }
 
 // What a denominator's sum loses the same way for all of a row: where it stalls, beside a
@@ -125,15 +151,13 @@ RoundingBounds WeightBound::weight(std::size_t k) const {
 RoundingBounds WeightBound::lse(const Ball& lse) const {
   const Ball n(static_cast<double>(row_.visible + 1));
   const Ball ul2(model_.denominator * model_.denominator);
-  const Ball rounding = Ball(model_.exponential) * (Ball(2) * abs(largest_score_) +
-                                                    Ball(6) * abs(log_denominator_) + abs(lse));
-  const Ball lost = (n + Ball(1)) * Ball(model_.inner_underflow);
+  const LseParts parts{largest_score_, log_denominator_, lse};
   RoundingBounds bounds;
   bounds.likely = Ball(model_.lambda) * sqrt(weighted_variance_ + ul2 * n / Ball(9)) +
                   Ball(2 * model_.score + model_.exponential) * abs(mean_score_) +
-                  normaliser_common() + rounding + stored_output(recorded_, abs(lse)) + lost;
-  const Ball moved = abs(log(below_)) + rounding;
-  bounds.worst = moved + stored_output(recorded_, abs(lse) + moved) + lost;
+                  normaliser_common() + lse_rounding(model_, parts) +
+                  stored_output(recorded_, abs(lse)) + lse_underflow(model_, row_.visible);
+  bounds.worst = worst_lse(model_, below_, row_.visible, parts, recorded_);
   return bounds;
 }
 

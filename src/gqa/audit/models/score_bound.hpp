@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gqa/audit/models/precision_model.hpp"
+#include "gqa/audit/models/worst_bound.hpp"
 
 namespace gqa {
 
@@ -15,6 +16,26 @@ struct ScoreRounding {
 /// Bounds of a recorded score (qk_matmul_output, modes 0 to 2).
 RoundingBounds score_bounds(const PrecisionModel& model, const ScoreRounding& score,
                             const FormatRounding& recorded);
+
+/// What the logarithm of a row's denominator is made of.
+struct LseParts {
+  Ball largest;          ///< the largest score or sink
+  Ball log_denominator;  ///< ln of the sum of exp(s - largest), at least 0
+  Ball lse;              ///< their sum
+};
+
+/// The factor, at most 1, by which a computed denominator of a row may be too small. Not finite if
+/// it may vanish: then nothing is bounded.
+Ball least_denominator(const PrecisionModel& model, const RowExtremes& row, const LseParts& parts);
+/// What the steps after the sum may move lse by.
+Ball lse_rounding(const PrecisionModel& model, const LseParts& parts);
+/// RoundingBounds::worst of lse, given least_denominator.
+Ball worst_lse(const PrecisionModel& model, const Ball& least_denominator, std::int64_t visible,
+               const LseParts& parts, const FormatRounding& recorded);
+/// What is lost of a denominator of so many keys where its terms underflow.
+Ball lse_underflow(const PrecisionModel& model, std::int64_t visible);
+/// What storing a number of that magnitude moves it by.
+Ball stored_output(const FormatRounding& recorded, const Ball& magnitude);
 
 /// Bounds of the weights and of lse of one row. Keeps a reference to `model`.
 class WeightBound {

@@ -29,10 +29,11 @@ AuditResult audit_qk_matmul_output(const AttentionProblem& problem,
                                    const std::shared_ptr<const TypedTensor>& recorded, int mode,
                                    const AuditOptions& options);
 
-/// Audits `recorded` [B, Hq, T] against ln(sum over visible keys of exp(s) + exp(sink)): minus
-/// infinity for a row without a visible key and without a sink.
+/// Audits `recorded` [B, Hq, T] against ln(sum over visible keys of exp(s) + exp(sink)), or log2 of
+/// it as Contract::lse.base says; a row without a visible key and without a sink holds the infinity
+/// of Contract::lse.empty.
 ///
-/// Errors: as audit_qk_matmul_output, at "lse".
+/// Errors: as audit_qk_matmul_output, at "lse"; a shape [B, T, Hq] is told to be one.
 AuditResult audit_lse(const AttentionProblem& problem,
                       const std::shared_ptr<const TypedTensor>& recorded,
                       const AuditOptions& options);

@@ -108,7 +108,7 @@ Enclosed ScoreAuditor::enclose_score(const ScorePlace& place, ScoreStage stage) 
   magnitudes.raw = abs(scores.scaled);
   magnitudes.score = abs(result.reference);
   if (capped) magnitudes.softcap = Ball(problem_.contract.softcap);
-  if (biased && problem_.bias && problem_.alibi_slopes) {
+  if (biased && problem_.has_two_biases()) {
     magnitudes.bias = reader_.bias_magnitude(place.head, place.row, place.key);
   }
   result.bounds = score_bounds(*model(), rounding, options_.recorded);

@@ -9,6 +9,9 @@
 
 namespace gqa {
 
+/// A natural lse with its bounds, under `model` or null, in the base of the form.
+Enclosed in_declared_base(const LseForm& form, const PrecisionModel* model, Enclosed natural);
+
 /// Audits rows of the query heads of one batch entry that read one KV head. What an output
 /// must hold is stated at audit_qk_matmul_output and audit_lse.
 class ScoreAuditor {
@@ -49,6 +52,8 @@ class ScoreAuditor {
   void audit_empty_lse(std::int64_t head, std::int64_t row, AuditTally& tally) const;
   std::optional<Rational> rational_lse(std::int64_t head, std::int64_t row,
                                        const std::vector<std::size_t>& visible) const;
+  std::optional<Rational> rational_binary_lse(std::int64_t head, std::int64_t row,
+                                              const std::vector<std::size_t>& visible) const;
   Enclosed enclose_lse(std::int64_t head, std::int64_t row,
                        const std::vector<std::size_t>& visible) const;
   std::optional<std::int64_t> equal_scores(std::int64_t head, std::int64_t row,

@@ -1,4 +1,5 @@
 // ScoreAuditor's other half: the weights and the logarithm of their denominator.
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -118,9 +119,27 @@ std::optional<std::int64_t> ScoreAuditor::equal_scores(
   return equal ? std::optional(members + 1) : std::nullopt;
 }
 
+// From a natural logarithm to the declared base. Both bounds are of a natural one that is stored in
+// the recorded format, so that their terms of storing grow with the number as the number does; the
+// change of base, or base 2 throughout, rounds the exponents' constant and the product once each.
+Enclosed in_declared_base(const LseForm& form, const PrecisionModel* model, Enclosed natural) {
+  if (form.base == LseBase::e) return natural;
+  const Ball factor = Ball(1) / log(Ball(2));
+  if (natural.bounds && model != nullptr) {
+    const Ball rounding = Ball(4 * model->exponential) * abs(natural.reference);
+    natural.bounds->likely = factor * (natural.bounds->likely + rounding);
+    natural.bounds->worst = factor * (natural.bounds->worst + rounding);
+  }
+  natural.reference = factor * natural.reference;
+  return natural;
+}
+
 // No visible key: a declared sink is all there is in the denominator, ln exp(sink).
 void ScoreAuditor::audit_empty_lse(std::int64_t head, std::int64_t row, AuditTally& tally) const {
-  const double sink = problem_.sink_of(head).value_or(-std::numeric_limits<double>::infinity());
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const LseForm& form = problem_.contract.lse;
+  const double nothing = form.empty == LseEmpty::plus_infinity ? infinity : -infinity;
+  const double sink = problem_.sink_of(head).value_or(nothing);
   if (!std::isfinite(sink)) return demand_row(head, row, sink, tally);
   RoundingBounds bounds;
   if (model() != nullptr) {
@@ -129,7 +148,17 @@ void ScoreAuditor::audit_empty_lse(std::int64_t head, std::int64_t row, AuditTal
     bounds.worst = Ball(2) * bounds.likely;
   }
   AuditedElement found = element(head, row, 0);
-  settle_exactly(found, Rational(sink), options_, bounds);
+  // sink / ln 2 is irrational unless the sink is zero.
+  if (form.base == LseBase::e || sink == 0) {
+    settle_exactly(found, Rational(sink), options_, bounds);
+  } else {
+    const auto enclose = [&] {
+      Enclosed natural{Ball(sink), std::nullopt};
+      if (model() != nullptr) natural.bounds = bounds;
+      return in_declared_base(form, model(), natural);
+    };
+    settle(found, enclose(), {enclose, [] { return std::optional<Rational>(); }}, options_);
+  }
   NullRow nulls;
   add(tally, found, nulls);
   nulls.add_to(tally.nulls);
@@ -145,16 +174,33 @@ Enclosed ScoreAuditor::enclose_lse(std::int64_t head, std::int64_t row,
   for (const std::size_t key : visible) denominator += exp(at.result.scores[key] - largest);
   if (sink) denominator += exp(*sink - largest);
   Enclosed result{largest + log(denominator), std::nullopt};
-  if (at.bound) result.bounds = at.bound->lse(result.reference);
-  return result;
+  if (at.bound) {
+    RoundingBounds bounds = at.bound->lse(result.reference);
+    // Nothing moves it further than the worst case.
+    if (bounds.worst.is_finite()) bounds.likely = min(bounds.likely, bounds.worst);
+    result.bounds = bounds;
+  }
+  return in_declared_base(problem_.contract.lse, model(), std::move(result));
 }
 
 // sum of n exponentials = exp(c) with a rational c: by the same theorem only for n = 1, where
-// lse is the score itself.
+// lse is the score itself. In base 2: sum = 2^c makes 2^c algebraic, so that every score is zero
+// (the same theorem), and c = log2 n rational for a power of two.
 std::optional<Rational> ScoreAuditor::rational_lse(std::int64_t head, std::int64_t row,
                                                    const std::vector<std::size_t>& visible) const {
+  if (problem_.contract.lse.base == LseBase::two) return rational_binary_lse(head, row, visible);
   if (visible.size() != 1 || problem_.sink_of(head)) return std::nullopt;
   return rational_score(head, row, visible.front(), ScoreStage::biased);
+}
+
+std::optional<Rational> ScoreAuditor::rational_binary_lse(
+    std::int64_t head, std::int64_t row, const std::vector<std::size_t>& visible) const {
+  const auto members = equal_scores(head, row, visible);
+  if (!members || !std::has_single_bit(static_cast<std::uint64_t>(*members))) return std::nullopt;
+  if (rational_score(head, row, visible.front(), ScoreStage::biased) != Rational(0)) {
+    return std::nullopt;
+  }
+  return Rational(std::countr_zero(static_cast<std::uint64_t>(*members)));
 }
 
 void ScoreAuditor::audit_lse(std::int64_t head, std::int64_t row, AuditTally& tally) const {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "gqa/error.hpp"
 
 namespace gqa {
@@ -20,6 +22,12 @@ void require_output_shape(const Shape& shape, const Shape& expected, const std::
   if (element_count(shape, where) == 0) {
     throw InputError("audit.nothing_to_audit", where, "has no element");
   }
+}
+
+StridedTensor one_column(const std::shared_ptr<const TypedTensor>& rows, const std::string& where) {
+  auto column = std::make_shared<TypedTensor>(*rows);
+  column->shape.push_back(1);
+  return {std::move(column), Layout::bhsd, 0, where};
 }
 
 }  // namespace gqa

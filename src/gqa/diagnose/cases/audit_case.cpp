@@ -4,9 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
+#include "gqa/attention/not_finite.hpp"
 #include "gqa/attention/packed.hpp"
+#include "gqa/attention/recorded_forms.hpp"
 #include "gqa/audit/model_choice.hpp"
+#include "gqa/audit/outputs/score_audit.hpp"
+#include "gqa/audit/work/stopping_runner.hpp"
 #include "gqa/diagnose/cases/recording_diagnosis.hpp"
 
 namespace gqa {
@@ -27,6 +32,7 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
   entry.dimensions = problem.dimensions;
   entry.operands = operands_present(problem, tensors);
   if (problem.output) entry.element_type = name(problem.output->type());
+  entry.input_type = name(tensors.query->type);
   // Without an output, of the gradient that comes first.
   for (const auto& gradient : {tensors.grad_query, tensors.grad_key, tensors.grad_value}) {
     if (entry.element_type.empty() && gradient) entry.element_type = name(gradient->type);
@@ -43,6 +49,12 @@ AuditCase audit_case(const std::string& path, const ProblemTensors& tensors,
   }
   entry.result = entry.outputs.front().result;
   entry.verdict = worst_verdict(entry.outputs);
+  const auto reads_none = [](const OutputAudit& output) {
+    return output.result.tally.not_finite_references > 0;
+  };
+  if (std::ranges::any_of(entry.outputs, reads_none)) {
+    entry.not_finite = not_finite_inputs(tensors);
+  }
   if (asked.witness) {
     entry.witness = collect_witnesses(problem, tensors, entry.outputs, options.sample);
   }
@@ -138,6 +150,36 @@ double diagnosis_limit(const CaseOptions& options, double audit_seconds,
                   std::max(options.diagnosis_per_audit * audit_seconds, least));
 }
 
+// Does a failing lse pass in another of the forms in use?
+void identify_lse(const ProblemTensors& tensors, const AttentionProblem& declared,
+                  const OutputAudit& failed, const AuditOptions& asked, AuditCase& entry) {
+  AuditOptions options = asked;
+  options.tolerance = failed.tolerance;
+  options.prove_violations = false;
+  StoppingRunner stopping;
+  options.runner = &stopping;
+  AttentionProblem problem = declared;
+  for (const LseBase base : {LseBase::e, LseBase::two}) {
+    for (const LseEmpty empty : {LseEmpty::minus_infinity, LseEmpty::plus_infinity}) {
+      problem.contract.lse = {base, empty, LseLayout::bht};
+      if (problem.contract.lse == declared.contract.lse) continue;
+      if (audit_lse(problem, tensors.lse, options).verdict != Verdict::pass) continue;
+      entry.lse_fits = problem.contract.lse;
+      return;
+    }
+  }
+}
+
+void identify_lse(const ProblemTensors& tensors, const CaseOptions& asked, AuditCase& entry) {
+  for (const OutputAudit& output : entry.outputs) {
+    if (output.name != "lse" || output.result.verdict != Verdict::fail) continue;
+    AuditOptions options;
+    options.use_filter = asked.audit.use_filter;
+    options.sample = asked.audit.sample;
+    identify_lse(tensors, make_problem(tensors, entry.contract), output, options, entry);
+  }
+}
+
 void draw_case(const ProblemTensors& tensors, const Contract& contract, AuditCase& entry) {
   // Gradients alone have no picture.
   if (!entry.result || !tensors.output) return;
@@ -147,25 +189,38 @@ void draw_case(const ProblemTensors& tensors, const Contract& contract, AuditCas
 
 }  // namespace
 
-std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors& tensors,
-                                   const Contract& contract, const CaseOptions& options) {
+std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors& recorded,
+                                   const Contract& declared, const CaseOptions& options) {
+  const auto [tensors, contract] = plain_recording(recorded, declared);
   std::vector<AuditCase> cases;
-  const auto audit_start = std::chrono::steady_clock::now();
   const std::vector<PackedDocument> documents = cut_documents(tensors, contract);
+  using Clock = std::chrono::steady_clock;
+  auto start = Clock::now();
+  // Since the last time that it was asked.
+  const auto seconds = [&start] {
+    const auto before = std::exchange(start, Clock::now());
+    return std::chrono::duration<double>(start - before).count();
+  };
   for (const PackedDocument& document : documents) {
     const std::string place =
         tensors.cu_seqlens_q ? fmt::format("{}: document {}", path, document.index) : path;
     cases.push_back(audit_case(place, document.tensors, contract, options));
+    cases.back().seconds = seconds();
     if (cases.back().witness && tensors.cu_seqlens_q) {
       cases.back().witness->document = document.index;
     }
   }
   if (options.diagnose) {
-    const double limit = diagnosis_limit(options, seconds_since(audit_start), cases);
-    const auto start = std::chrono::steady_clock::now();
+    double audit_seconds = 0;
+    for (const AuditCase& entry : cases) audit_seconds += entry.seconds;
+    const double limit = diagnosis_limit(options, audit_seconds, cases);
     diagnose_cases(tensors, contract, limit, cases);
     const double left = limit - seconds_since(start);
     if (left > 0) identify_case(tensors, contract, options, left, cases);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      identify_lse(documents[i].tensors, options, cases[i]);
+    }
+    if (!cases.empty()) cases.front().seconds += seconds();
   }
   for (std::size_t i = 0; options.draw && i < cases.size(); ++i) {
     draw_case(documents[i].tensors, contract, cases[i]);

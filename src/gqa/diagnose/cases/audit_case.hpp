@@ -29,18 +29,22 @@ struct SampledRows {
 struct AuditCase {
   std::string path;
   Verdict verdict = Verdict::error;
+  double seconds = 0;      ///< that the audit and its diagnosis took; 0: not measured
   std::string error;       ///< without `result`: what was wrong
   std::string error_code;  ///< its code
   Contract contract;
   Dimensions dimensions;
   OperandsPresent operands;
-  std::string element_type;  ///< of the output
+  std::string element_type;             ///< of the output
+  std::string input_type;               ///< of the query
+  std::vector<std::string> not_finite;  ///< inputs that are no numbers (not_finite_inputs), if read
   Tolerance tolerance;
   std::optional<SampledRows> sample;       ///< nullopt: every row
   std::optional<AuditResult> result;       ///< of the first output
   std::vector<OutputAudit> outputs;        ///< of every output, `output` first if it is there
   std::optional<Diagnosis> diagnosis;      ///< nullopt: not asked for
   std::optional<IdentifiedContract> fits;  ///< of a failing output: the contract that it fits
+  std::optional<LseForm> lse_fits;         ///< of a failing lse: the form in which it passes
   std::optional<AuditPictures> pictures;   ///< nullopt: not asked for
   std::optional<CaseWitness> witness;      ///< nullopt: not asked for
 };
@@ -64,7 +68,8 @@ struct CaseOptions {
 /// N". The diagnosis of all of them together is told in the first case that fails, or else in the
 /// first.
 ///
-/// Errors: InputError of cut_documents, make_problem, audit_outputs and audit_with_candidates.
+/// Errors: InputError of plain_recording, cut_documents, make_problem, audit_outputs and
+/// audit_with_candidates.
 std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors& tensors,
                                    const Contract& contract, const CaseOptions& options);
 

@@ -218,10 +218,16 @@ const FaultKind gradient_delta_missing{"gradient.delta_missing",
                                        "delta, the row sums of grad_output times output, is not "
                                        "subtracted",
                                        "dS = P dP instead of P (dP - delta)", apply_nothing};
+const FaultKind gradient_lse_missing{
+    "gradient.lse_missing", "grad_lse, the gradient of the log-sum-exp, is dropped",
+    "dS = P (dP - delta) instead of P (dP - delta + dlse)", apply_nothing};
+const FaultKind gradient_lse_negated{
+    "gradient.lse_negated", "grad_lse, the gradient of the log-sum-exp, has the other sign",
+    "dS = P (dP - delta - dlse) instead of P (dP - delta + dlse)", apply_nothing};
 const FaultKind gradient_delta_other{
     "gradient.delta",
     "right but for delta, the row sums of grad_output times output: look at delta, or at a "
-    "gradient of the log-sum-exp that the loss uses as well",
+    "gradient of the log-sum-exp that the loss uses as well (record it as grad_lse)",
     "dS = P (dP - delta') with another number for each row", apply_nothing};
 const FaultKind gradient_empty_row_nan{"gradient.empty_row_nan",
                                        "the gradient of rows without a visible key is NaN",
@@ -287,6 +293,8 @@ std::span<const FaultKind* const> measured_kinds() {
                                                    &gradient_tiled_groups,
                                                    &gradient_heads_exchanged,
                                                    &gradient_delta_missing,
+                                                   &gradient_lse_missing,
+                                                   &gradient_lse_negated,
                                                    &gradient_delta_other,
                                                    &gradient_empty_row_nan};
   return kinds;

@@ -92,6 +92,8 @@ extern const FaultKind gradient_scale_twice;      ///< the scale of the scores o
 extern const FaultKind gradient_tiled_groups;     ///< parts are added up over other groups
 extern const FaultKind gradient_heads_exchanged;  ///< those of other KV heads
 extern const FaultKind gradient_delta_missing;    ///< dS = P dP instead of P (dP - delta)
+extern const FaultKind gradient_lse_missing;      ///< grad_lse is dropped
+extern const FaultKind gradient_lse_negated;      ///< grad_lse with the other sign
 extern const FaultKind gradient_delta_other;      ///< with other row sums delta
 extern const FaultKind gradient_empty_row_nan;    ///< NaN in rows without a key
 

@@ -12,6 +12,7 @@
 #include "gqa/attention/dialect.hpp"
 #include "gqa/attention/layout_fit.hpp"
 #include "gqa/attention/packed.hpp"
+#include "gqa/attention/recorded_forms.hpp"
 #include "gqa/audit/model_choice.hpp"
 #include "gqa/diagnose/identify/contract_proposal.hpp"
 #include "gqa/diagnose/identify/hypothesis_search.hpp"
@@ -431,7 +432,8 @@ std::string IdentifiedContract::flags_text() const {
 
 IdentifiedContract identify_contract(const ProblemTensors& tensors, const Contract& declared,
                                      const IdentifyOptions& options) {
-  return ContractSearch(tensors, declared, options).run();
+  const PlainRecording plain = plain_recording(tensors, declared);
+  return ContractSearch(plain.tensors, plain.contract, options).run();
 }
 
 }  // namespace gqa

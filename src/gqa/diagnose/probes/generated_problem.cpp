@@ -31,7 +31,7 @@ class Generator {
   SplitMix64 random_;
 };
 
-struct Sizes {
+struct ProblemSizes {
   std::int64_t batch, q_heads, kv_heads, queries, keys, past, key_size, value_size;
 };
 
@@ -48,7 +48,7 @@ class ProblemMaker {
   GeneratedProblem make(std::int64_t index) {
     GeneratedProblem problem;
     problem.name = fmt::format("problem {}", index);
-    const Sizes sizes = choose_sizes(index);
+    const ProblemSizes sizes = choose_sizes(index);
     fill_operands(problem, sizes);
     choose_rules(problem, sizes);
     return problem;
@@ -65,7 +65,7 @@ class ProblemMaker {
     return limit > 0 ? std::min(wanted, limit) : wanted;
   }
 
-  Sizes choose_sizes(std::int64_t index) {
+  ProblemSizes choose_sizes(std::int64_t index) {
     constexpr std::array<std::array<std::int64_t, 2>, 5> heads{
         {{8, 2}, {4, 4}, {6, 1}, {12, 3}, {2, 1}}};
     constexpr std::array<std::array<std::int64_t, 2>, 6> lengths{
@@ -73,7 +73,7 @@ class ProblemMaker {
     constexpr std::array<std::int64_t, 4> widths{16, 64, 40, 128};
     const auto& [q_heads, kv_heads] = heads[static_cast<std::size_t>(index) % heads.size()];
     const auto& [queries, keys] = lengths[static_cast<std::size_t>(index) % lengths.size()];
-    Sizes s{};
+    ProblemSizes s{};
     s.batch = 1 + random_.below(2);
     s.q_heads = q_heads;
     s.kv_heads = kv_heads;
@@ -92,7 +92,7 @@ class ProblemMaker {
     return s;
   }
 
-  void fill_operands(GeneratedProblem& problem, const Sizes& s) {
+  void fill_operands(GeneratedProblem& problem, const ProblemSizes& s) {
     ProblemTensors& tensors = problem.tensors;
     tensors.query = normal_tensor({s.batch, s.q_heads, s.queries, s.key_size});
     tensors.key = normal_tensor({s.batch, s.kv_heads, s.keys, s.key_size});
@@ -104,7 +104,7 @@ class ProblemMaker {
 
   bool chosen(gqa_kernel_feature feature) { return capabilities_.has(feature) && random_.coin(); }
 
-  void choose_rules(GeneratedProblem& problem, const Sizes& s) {
+  void choose_rules(GeneratedProblem& problem, const ProblemSizes& s) {
     Contract& contract = problem.contract;
     const std::int64_t total = s.past + s.keys;
     contract.causal = chosen(GQA_FEATURE_CAUSAL);
@@ -124,7 +124,7 @@ class ProblemMaker {
   }
 
   // Key 0 stays visible, so that few rows are empty.
-  void add_boolean_mask(GeneratedProblem& problem, const Sizes& s, std::int64_t total) {
+  void add_boolean_mask(GeneratedProblem& problem, const ProblemSizes& s, std::int64_t total) {
     std::vector<char> mask;
     for (std::int64_t i = 0; i < s.queries * total; ++i) {
       mask.push_back(i % total == 0 || random_.below(4) != 0 ? 1 : 0);
@@ -132,7 +132,7 @@ class ProblemMaker {
     problem.tensors.attn_mask = boolean_tensor({s.queries, total}, mask);
   }
 
-  void add_lengths(GeneratedProblem& problem, const Sizes& s, std::int64_t total) {
+  void add_lengths(GeneratedProblem& problem, const ProblemSizes& s, std::int64_t total) {
     std::vector<std::int64_t> lengths;
     for (std::int64_t b = 0; b < s.batch; ++b) {
       lengths.push_back(s.queries + random_.below(total - s.queries + 1));

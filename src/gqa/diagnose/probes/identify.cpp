@@ -21,7 +21,7 @@ struct ProbedScoreRule {
   std::array<std::string_view, 3> probes;  // that read it; empty: none
 };
 
-constexpr std::array score_rules{
+constexpr std::array contract_score_rules{
     ProbedScoreRule{"explicit mask",
                     "true attends, false is left out; a float is added",
                     "mask",
@@ -207,7 +207,8 @@ std::vector<IdentifiedRule> identify(const ProbeReport& report) {
   add_head_maps(report, rules);
   add_visible_keys(report, rules);
   add_scales(report, rules);
-  for (const ProbedScoreRule& rule : score_rules) rules.push_back(from_family(report, rule));
+  for (const ProbedScoreRule& rule : contract_score_rules)
+    rules.push_back(from_family(report, rule));
   const ProbeResult* empty = find(report, "causal_more_queries");
   rules.push_back(measured("rows without a key", "zero",
                            empty == nullptr ? std::nullopt : read_empty_row(*empty)));

@@ -45,6 +45,7 @@ BackwardPass::BackwardPass(const ProblemTensors& tensors, const Contract& contra
   const std::int64_t kv_heads = own.kv_num_heads.value_or(0);
   grad_output_ =
       view_of(tensors.grad_output, own.layout_of(Operand::output), q_heads, "grad_output");
+  if (tensors.grad_lse) grad_lse_ = decode(*tensors.grad_lse, "grad_lse").data();
   const std::array gradients{tensors.grad_query, tensors.grad_key, tensors.grad_value};
   for (const GradientKind kind : gradient_kinds) {
     const auto& tensor = gradients[index(kind)];
@@ -55,6 +56,12 @@ BackwardPass::BackwardPass(const ProblemTensors& tensors, const Contract& contra
                                   of_queries ? q_heads : kv_heads, std::string(name(kind)));
     formats_[index(kind)] = float_format(tensor->type);
   }
+}
+
+double BackwardPass::grad_lse_at(const RowPlace& place) const {
+  if (grad_lse_.empty()) return 0;
+  const Behaviour& b = declared();
+  return grad_lse_[extent((place.batch * b.query_heads() + place.head) * b.queries() + place.row)];
 }
 
 double BackwardPass::work() const {
@@ -88,6 +95,7 @@ BackwardPass::Row BackwardPass::row_of(const BackwardRule& rule, const RowPlace&
     result.delta_variance += square(m.output * term) / 3;
   }
   if (rule.without_delta) delta = 0;
+  delta -= rule.grad_lse * grad_lse_at(place);
   if (!rule.delta_shift.empty()) {
     delta += rule.delta_shift[extent((place.batch * b.query_heads() + place.head) * b.queries() +
                                      place.row)];

@@ -18,6 +18,7 @@ struct BackwardRule {
   /// forward pass: what a fused backward pass reads. false: both follow from the behaviour.
   bool from_forward = false;
   bool without_delta = false;
+  double grad_lse = 1;  ///< times what is declared: 0, it is dropped
   /// [Hq] or empty: the KV head to whose gradient a query head's part is added; -1: to none.
   std::vector<std::int64_t> sum_head = {};
   /// [B * Hq * T] or empty: added to delta.
@@ -38,6 +39,7 @@ class BackwardPass {
   BackwardPass(const ProblemTensors& tensors, const Contract& contract, const Tolerance& tolerance);
 
   const Behaviour& declared() const { return problem_.declared; }
+  bool has_grad_lse() const { return !grad_lse_.empty(); }
   bool has(GradientKind kind) const { return views_[index(kind)].has_value(); }
 
   /// grad_query of that row alone.
@@ -55,12 +57,14 @@ class BackwardPass {
   struct Row;
   struct Sums;
   static std::size_t index(GradientKind kind) { return static_cast<std::size_t>(kind); }
+  double grad_lse_at(const RowPlace& place) const;
   Row row_of(const BackwardRule& rule, const RowPlace& place) const;
   BackwardElements query_row(const BackwardRule& rule, const RowPlace& place, const Row& row) const;
   double allowance(double variance, double expected, const FloatFormat& format) const;
 
   DiagnosisCase problem_;
   OperandView grad_output_;
+  std::vector<double> grad_lse_;  // [B * Hq * T], or empty
   std::array<std::optional<OperandView>, 3> views_;
   std::array<const FloatFormat*, 3> formats_{};
 };

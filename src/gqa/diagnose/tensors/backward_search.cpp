@@ -205,6 +205,14 @@ std::vector<BackwardSearch::Hypothesis> BackwardSearch::hypotheses(bool of_contr
     BackwardRule without = declared_rule();
     without.without_delta = true;
     all.push_back({{&gradient_delta_missing, 0}, without});
+    if (pass_.has_grad_lse()) {
+      BackwardRule dropped = declared_rule();
+      dropped.grad_lse = 0;
+      all.push_back({{&gradient_lse_missing, 0}, dropped});
+      BackwardRule negated = declared_rule();
+      negated.grad_lse = -1;
+      all.push_back({{&gradient_lse_negated, 0}, negated});
+    }
     return all;
   }
   for (const bool from_forward : {true, false}) {

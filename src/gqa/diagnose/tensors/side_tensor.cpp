@@ -48,6 +48,12 @@ double score_allowance(const DiagnosisCase& problem, const Behaviour& behaviour,
               m.output_rounding(*problem.format).underflow);
 }
 
+// A natural logarithm as a recorded lse gives it.
+double in_form(double natural, const LseForm& form) {
+  if (natural == -infinity) return form.empty == LseEmpty::plus_infinity ? infinity : -infinity;
+  return form.base == LseBase::two ? natural * std::numbers::log2e : natural;
+}
+
 bool all_elements_match(const std::vector<ComparedElement>& elements) {
   return std::ranges::all_of(elements, &ComparedElement::matches);
 }
@@ -95,7 +101,7 @@ std::vector<ComparedElement> SideTensor::compared_lse(const DiagnosisCase& probl
     ComparedElement element;
     element.recorded = values_[extent(
         (place.batch * behaviour.query_heads() + place.head) * behaviour.queries() + place.row)];
-    element.expected = log_sum_exp(row);
+    element.expected = in_form(log_sum_exp(row), problem.declared.contract.lse);
     double variance = 0;
     const std::vector<double> variances = score_variances(behaviour, place, row, own.tolerance);
     for (std::size_t k = 0; k < variances.size(); ++k) {
@@ -215,7 +221,9 @@ std::optional<Explanation> SideTensor::multiple(
   Fault fault{&content_factor, 0, {}, describe(*factor, sizes)};
   fault.sentence =
       fmt::format("is {} times what it should be ({})", fault.measurement, measured_as(*factor));
-  if (name_ == "lse" && value == std::numbers::log2e) fault.sentence += ": in base 2";
+  if (name_ == "lse" && value == std::numbers::log2e) {
+    fault.sentence += ": in base 2; if the kernel means that, state --lse-base 2";
+  }
   return explanation(problem, {fault});
 }
 

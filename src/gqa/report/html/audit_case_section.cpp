@@ -190,15 +190,21 @@ Markup pictures_of(const std::string& id, const AuditCase& entry) {
   return content;
 }
 
-Markup errors_of(const std::string& id, const AuditCase& entry, bool with_parts) {
+Markup errors_of(const std::string& id, const AuditCase& entry, CaseDetail detail) {
+  const bool with_parts = detail == CaseDetail::parts;
   const AuditTally& tally = entry.result->tally;
   const std::span<const ElementBounds> bounds =
       entry.pictures ? std::span<const ElementBounds>(entry.pictures->bounds)
                      : std::span<const ElementBounds>();
   const std::string first = entry.outputs.empty() ? "output" : entry.outputs[0].name;
   const HeatAxes axes = axes_of(entry, first);
-  return heading(3, entry.outputs.size() > 1 ? "Errors of " + first : "Errors") + figures(entry) +
-         heat_map_picture(id + "-map", tally.error_map, axes, with_parts) +
+  const Markup title = heading(3, entry.outputs.size() > 1 ? "Errors of " + first : "Errors");
+  if (detail == CaseDetail::words) {
+    const bool is_pass = entry.verdict == Verdict::pass;
+    return title + figures(entry) +
+           (is_pass ? Markup() : worst_table(entry, tally, axes, first == "output"));
+  }
+  return title + figures(entry) + heat_map_picture(id + "-map", tally.error_map, axes, with_parts) +
          histogram_picture(id + "-histogram", tally.error_map, entry.tolerance, bounds,
                            tally.elements) +
          worst_table(entry, tally, axes, first == "output") + other_maps(id, entry, with_parts);
@@ -206,7 +212,7 @@ Markup errors_of(const std::string& id, const AuditCase& entry, bool with_parts)
 
 }  // namespace
 
-Markup audit_case_section(const std::string& id, const AuditCase& entry, bool with_parts) {
+Markup audit_case_section(const std::string& id, const AuditCase& entry, CaseDetail detail) {
   if (!entry.result) {
     return paragraph(entry.error) + element("p", "quiet", text("Code: ") + code(entry.error_code));
   }
@@ -217,7 +223,8 @@ Markup audit_case_section(const std::string& id, const AuditCase& entry, bool wi
   }
   content += heading(3, "The contract");
   content += contract_section(entry.contract, entry.dimensions, entry.operands);
-  return content + outputs_table(entry) + errors_of(id, entry, with_parts) + pictures_of(id, entry);
+  content += outputs_table(entry) + errors_of(id, entry, detail);
+  return detail == CaseDetail::words ? content : content + pictures_of(id, entry);
 }
 
 }  // namespace gqa::html

@@ -8,8 +8,15 @@
 
 namespace gqa::html {
 
-/// `id`: prefix of identifiers, of its own for every case. `with_parts`: a long heat map is shown
-/// part by part as well, which takes most of the space.
-Markup audit_case_section(const std::string& id, const AuditCase& entry, bool with_parts = true);
+/// How much of a case is shown.
+enum class CaseDetail {
+  parts,     ///< everything, long heat maps part by part as well, which take most of the space
+  pictures,  ///< every picture once
+  words,     ///< no picture, and the worst elements of what does not pass alone
+};
+
+/// `id`: prefix of identifiers, of its own for every case.
+Markup audit_case_section(const std::string& id, const AuditCase& entry,
+                          CaseDetail detail = CaseDetail::parts);
 
 }  // namespace gqa::html

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gqa/report/audit_report.hpp"
+#include "gqa/report/diagnosis_report.hpp"
 #include "gqa/report/html/audit_case_section.hpp"
 #include "gqa/report/html/case_overview.hpp"
 #include "gqa/report/html/number_text.hpp"
@@ -32,6 +34,28 @@ const char* word_of(const AuditSummary& s) {
   return s.undecided > 0 || s.pass == 0 ? "Undecided" : "Pass";
 }
 
+// "these inputs cannot show head_map.tiled, ...": nobody reads a pass as more than it is.
+Markup cannot_show(const AuditCase& entry) {
+  if (!entry.diagnosis || entry.verdict != Verdict::pass) return {};
+  Markup faults;
+  for (const std::string& fault : hidden_from_people(*entry.diagnosis)) {
+    faults += (faults.is_empty() ? Markup() : text(", ")) + code(fault);
+  }
+  if (faults.is_empty()) return {};
+  return element("p", element("strong", "These inputs cannot show: ") + faults);
+}
+
+// Of many passes, how many leave something open.
+std::string passes_with_gaps(const std::vector<AuditCase>& cases) {
+  const std::int64_t count = std::ranges::count_if(cases, [](const AuditCase& entry) {
+    return entry.verdict == Verdict::pass && entry.diagnosis &&
+           !hidden_from_people(*entry.diagnosis).empty();
+  });
+  if (count == 0) return "";
+  return fmt::format(" The inputs of {} pass{} cannot show every fault: each says which.",
+                     grouped(count), count == 1 ? "" : "es");
+}
+
 Markup summary_of(const std::vector<AuditCase>& cases) {
   const AuditSummary s = summarise(cases);
   const bool sampled =
@@ -49,7 +73,7 @@ Markup summary_of(const std::vector<AuditCase>& cases) {
                              : fmt::format(" {} of the failures {} explained by named faults.",
                                            named, named == 1 ? "is" : "are");
   }
-  return paragraph(words);
+  return paragraph(words + passes_with_gaps(cases));
 }
 
 Markup single_summary(const AuditCase& entry) {
@@ -63,13 +87,17 @@ Markup single_summary(const AuditCase& entry) {
                         counted(tally.elements, "element"), figure(tally.max_ulp_error.upper),
                         share_text(tally).empty() ? "" : ", ", share_text(tally));
   const OutputAudit shown = first_output(entry);
-  for (const std::string& more : {nothing_shown_text(shown), undeclared_text(shown)}) {
+  for (const std::string& more :
+       {open_text(entry, shown), nothing_shown_text(shown), undeclared_text(shown)}) {
+    if (words.find(more) != words.npos) continue;
     if (!more.empty()) words += fmt::format(" {}.", more);
   }
   if (entry.sample) words += fmt::format(" Audited: {}.", describe(*entry.sample));
   Markup content = paragraph(words);
   if (!entry.result->where.empty()) content += paragraph("Where: " + entry.result->where + ".");
-  if (!entry.diagnosis || entry.diagnosis->explanations.empty()) return content;
+  if (!entry.diagnosis || entry.diagnosis->explanations.empty()) {
+    return content + cannot_show(entry);
+  }
   const Explanation& first = entry.diagnosis->explanations.front();
   if (first.faults.empty()) return content + paragraph(sentence(first.sentence()));
   Markup named = element("strong", code(first.describe()));
@@ -83,8 +111,9 @@ Markup single_summary(const AuditCase& entry) {
 
 }  // namespace
 
-std::string audit_html(const std::vector<AuditCase>& cases) {
+std::string audit_html(const std::vector<AuditCase>& cases, const PageOrigin& origin) {
   Page page;
+  page.origin = origin;
   page.kind = "audit";
   const AuditSummary summary = summarise(cases);
   page.standing = standing_of(summary);

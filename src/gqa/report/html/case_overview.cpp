@@ -106,8 +106,18 @@ CaseOverview::CaseOverview(const std::vector<AuditCase>& cases)
   }
   for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
   std::ranges::stable_sort(order_, {}, [&](std::size_t i) { return rank(cases[i].verdict); });
+  std::size_t bytes = 0;
+  details_.resize(cases.size());
   for (std::size_t n = 0; n < std::min(most_details, order_.size()); ++n) {
-    is_detailed_[order_[n]] = 1;
+    const std::size_t number = order_[n];
+    is_detailed_[number] = 1;
+    const bool is_few = cases.size() <= most_with_parts;
+    const CaseDetail amount = is_few                      ? CaseDetail::parts
+                              : bytes < room_for_pictures ? CaseDetail::pictures
+                                                          : CaseDetail::words;
+    if (amount == CaseDetail::words) ++without_pictures_;
+    details_[number] = detail(number, amount);
+    bytes += details_[number].str().size();
   }
 }
 
@@ -147,6 +157,26 @@ Markup CaseOverview::faults() const {
   return table.is_empty() ? Markup() : table.markup();
 }
 
+// Shows the rows of one verdict, by the page's style alone.
+Markup CaseOverview::filter() const {
+  constexpr std::size_t fewest = 8;  // of fewer, all are seen at once
+  std::map<std::string_view, std::int64_t> counts;
+  for (const AuditCase& entry : cases_) ++counts[name(entry.verdict)];
+  if (cases_.size() < fewest || counts.size() < 2) return {};
+  const auto choice = [](std::string_view word, std::int64_t count, bool is_first) {
+    const std::string id = fmt::format("show-{}", word);
+    Attributes attributes{{"type", "radio"}, {"name", "show"}, {"id", id}};
+    if (is_first) attributes.push_back({"checked", "checked"});
+    return element("span", element("input", attributes) +
+                               element("label", Attributes{{"for", id}},
+                                       text(fmt::format(" {} ({})", word, grouped(count)))));
+  };
+  Markup choices =
+      element("legend", "Show") + choice("all", static_cast<std::int64_t>(cases_.size()), true);
+  for (const auto& [word, count] : counts) choices += choice(word, count, false);
+  return element("fieldset", "filter", choices);
+}
+
 Markup CaseOverview::table() const {
   const bool diagnosed =
       std::ranges::any_of(cases_, [](const AuditCase& e) { return e.verdict != Verdict::pass; });
@@ -166,40 +196,40 @@ Markup CaseOverview::table() const {
     cells.push_back(text(known ? grouped(entry.result->tally.elements) : "\u2013"));
     cells.push_back(text(known ? figure(entry.result->tally.max_ulp_error.upper) : "\u2013"));
     cells.push_back(text(known ? tolerance_text(entry) : "\u2013"));
-    table.add_row(cells);
+    table.add_row(cells, fmt::format("v-{}", name(entry.verdict)));
   }
   Markup where;
   if (prefix_ > 0) {
     const std::string& first = cases_.front().path;
     where = element("p", "quiet", text("All in ") + foreign(first.substr(0, prefix_)));
   }
-  return where + table.markup();
+  return where + filter() + table.markup();
 }
 
-Markup CaseOverview::detail(std::size_t number) const {
+Markup CaseOverview::detail(std::size_t number, CaseDetail amount) const {
   const AuditCase& entry = cases_[number];
   Markup summary = badge(entry.verdict) + text(" ") + foreign(label(entry));
   if (entry.diagnosis && !entry.diagnosis->explanations.empty()) {
     summary += text(" ") + element("span", "where", code(named_faults(*entry.diagnosis)));
   }
   const std::string id = id_of(number);
-  return element(
-      "div", "case",
-      foldable(id, summary, audit_case_section(id, entry, cases_.size() <= most_with_parts)));
+  return element("div", "case", foldable(id, summary, audit_case_section(id, entry, amount)));
 }
 
 Markup CaseOverview::details() const {
   Markup content;
+  std::string words;
   if (cases_.size() > most_details) {
-    content +=
-        element("p", "quiet",
-                text(fmt::format("{} of {} are shown in full, failures first.",
-                                 grouped(static_cast<std::int64_t>(most_details)),
-                                 counted(static_cast<std::int64_t>(cases_.size()), "case"))));
+    words = fmt::format("{} of {} are shown here, failures first.",
+                        grouped(static_cast<std::int64_t>(most_details)),
+                        counted(static_cast<std::int64_t>(cases_.size()), "case"));
   }
-  for (std::size_t i = 0; i < cases_.size(); ++i) {
-    if (is_detailed_[i] != 0) content += detail(i);
+  if (without_pictures_ > 0) {
+    words += fmt::format(" {} without pictures: audit one alone to see its own.",
+                         grouped(static_cast<std::int64_t>(without_pictures_)));
   }
+  if (!words.empty()) content += element("p", "quiet", text(words));
+  for (const Markup& shown : details_) content += shown;
   return content;
 }
 

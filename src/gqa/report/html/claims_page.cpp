@@ -79,8 +79,9 @@ Markup arguments(const std::vector<ClaimReport>& reports) {
 
 }  // namespace
 
-std::string claims_html(const std::vector<ClaimReport>& reports) {
+std::string claims_html(const std::vector<ClaimReport>& reports, const PageOrigin& origin) {
   Page page;
+  page.origin = origin;
   page.kind = "claims";
   page.title = "What is said about grouped-query attention";
   const bool settled = all_settled(reports);

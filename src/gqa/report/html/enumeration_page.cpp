@@ -86,8 +86,10 @@ Markup counts_table(const EnumerationResult& r) {
 
 }  // namespace
 
-std::string enumeration_html(const EnumerationResult& result, const std::string& engine) {
+std::string enumeration_html(const EnumerationResult& result, const std::string& engine,
+                             const PageOrigin& origin) {
   Page page;
+  page.origin = origin;
   page.kind = "enumeration";
   page.title = fmt::format("Every head count from 1 to {}", result.max_heads);
   page.standing = result.holds() ? Standing::good : Standing::bad;

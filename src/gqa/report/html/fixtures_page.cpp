@@ -132,9 +132,11 @@ Markup floats(const std::vector<FixtureReport>& reports,
 }  // namespace
 
 std::string fixtures_html(const std::vector<FixtureReport>& reports,
-                          const std::optional<EnumerationCrossCheck>& cases) {
+                          const std::optional<EnumerationCrossCheck>& cases,
+                          const PageOrigin& origin) {
   const FixtureSummary summary = summarise(reports, cases);
   Page page;
+  page.origin = origin;
   page.kind = "fixtures";
   page.title = "Exact fixtures";
   page.standing = summary.holds() ? Standing::good : Standing::bad;

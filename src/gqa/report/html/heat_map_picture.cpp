@@ -35,13 +35,17 @@ std::string head_label(std::int64_t batch_head, std::int64_t q_heads, bool sever
 
 struct Frame {
   double left = 62;
-  double top = 26;
+  double top = 42;
   double cell_width = 0;
   double cell_height = 0;
 };
 
-Markup axes(const HeatGrid& grid, const Frame& frame, std::int64_t q_heads) {
-  Markup content;
+Markup axes(const HeatGrid& grid, const Frame& frame, const HeatAxes& of) {
+  const std::int64_t q_heads = of.heads;
+  const double right =
+      std::max(frame.left + static_cast<double>(grid.columns) * frame.cell_width, 284.0);
+  Markup content = label(0, 12, fmt::format("batch entry, {} \u2193", of.head), "start", "title") +
+                   label(right, 12, fmt::format("{} \u2192", of.row), "end", "title");
   const std::int64_t every_line = (grid.lines + 31) / 32;
   for (std::int64_t line_index = 0; line_index < grid.lines; line_index += every_line) {
     content += label(frame.left - 8,
@@ -79,8 +83,9 @@ class Corners {
 // The cells of a grid: with texts to hover for where they are few, by shade where they are many.
 class CellWriter {
  public:
-  CellWriter(const HeatGrid& grid, const Frame& frame, const HeatScale& scale, const HeatAxes& axes)
-      : grid_(grid), frame_(frame), scale_(scale), axes_(axes) {}
+  CellWriter(const HeatGrid& grid, const Frame& frame, const HeatScale& scale, const HeatAxes& axes,
+             bool with_tips)
+      : grid_(grid), frame_(frame), scale_(scale), axes_(axes), with_tips_(with_tips) {}
 
   Markup write() {
     for (std::int64_t l = 0; l < grid_.lines; ++l) {
@@ -105,7 +110,7 @@ class CellWriter {
       return;
     }
     const int shade = known ? scale_.shade(grid_.largest[i]) : 0;
-    if (grid_.lines * grid_.columns <= most_tips) {
+    if (with_tips_ && grid_.lines * grid_.columns <= most_tips) {
       content_ += rectangle(x, y, w, h, fmt::format("h{}", shade), tip(l, c, i));
     } else {
       of_shade_[static_cast<std::size_t>(shade)].add(x, y, w, h);
@@ -127,6 +132,7 @@ class CellWriter {
   const Frame& frame_;
   const HeatScale& scale_;
   const HeatAxes& axes_;
+  bool with_tips_;
   std::vector<Cells> of_shade_{HeatScale::shades};
   Cells not_audited_;
   Markup content_;
@@ -134,8 +140,8 @@ class CellWriter {
 };
 
 Markup legend(const HeatScale& scale, double y, bool violated, bool gaps, double& width) {
-  Markup content;
-  double x = 0;
+  Markup content = label(0, y + 11, "error, ulp:", "start", "title");
+  double x = 70;
   const auto entry = [&](const std::string& css_class, const std::string& words) {
     content += rectangle(x, y, 13, 13, css_class);
     content += label(x + 18, y + 11, words, "start", "quiet");
@@ -156,7 +162,7 @@ Markup legend(const HeatScale& scale, double y, bool violated, bool gaps, double
 }
 
 Drawing drawing_of(const std::string& id, const HeatGrid& grid, const HeatScale& scale,
-                   const HeatAxes& of) {
+                   const HeatAxes& of, bool with_tips = true) {
   Frame frame;
   frame.cell_width =
       std::clamp(760.0 / static_cast<double>(std::max<std::int64_t>(1, grid.columns)), 9.0, 30.0);
@@ -176,7 +182,7 @@ Drawing drawing_of(const std::string& id, const HeatGrid& grid, const HeatScale&
       std::max(frame.left + static_cast<double>(grid.columns) * frame.cell_width + 16, 300.0);
   const double bottom = frame.top + static_cast<double>(grid.lines) * frame.cell_height;
   drawing.height = bottom + 36;
-  drawing.content = axes(grid, frame, of.heads) + CellWriter(grid, frame, scale, of).write() +
+  drawing.content = axes(grid, frame, of) + CellWriter(grid, frame, scale, of, with_tips).write() +
                     legend(scale, bottom + 14, summary.violated > 0, summary.gaps, drawing.width);
   return drawing;
 }
@@ -214,7 +220,7 @@ Markup heat_map_picture(const std::string& id, const ErrorMap& map, const HeatAx
       "Largest certified error in ulp: {}s down (b: batch entry, h: head), {}s across{}.",
       axes.head, axes.row,
       grid.rows_per_column > 1 ? fmt::format(", {} to a cell", grid.rows_per_column) : ""));
-  Markup content = figure_of(drawing_of(id, grid, scale, axes), caption);
+  Markup content = figure_of(drawing_of(id, grid, scale, axes, with_parts), caption);
   if (step > 1 && with_parts) content += enlargements(id, map, scale, axes);
   return content;
 }

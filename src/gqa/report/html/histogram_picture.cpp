@@ -137,6 +137,8 @@ Markup count_axis(const Span& span, std::int64_t largest) {
     content += label(plot_left - 8, y + 4, grouped(count), "end", "quiet");
   }
   const double base = top + plot_height;
+  content += turned_label(12, base - plot_height / 2, "elements", "title");
+  content += label(right, base + 33, "certified error, ulp", "end", "title");
   return content + line(plot_left, base, right, base, "axis");
 }
 
@@ -213,7 +215,7 @@ Markup histogram_picture(const std::string& id, const ErrorMap& map, const Toler
   const double allowed =
       ranges.empty() ? std::numeric_limits<double>::infinity() : ranges.front().most;
   drawing.width = std::max(plot_left + span.count() * span.bar_width() + 24, 300.0);
-  drawing.height = top + plot_height + 28;
+  drawing.height = top + plot_height + 40;
   drawing.content = count_axis(span, largest) + bands(span, ranges) +
                     bars(map, span, largest, allowed) + edges(span, ranges);
   std::string caption =

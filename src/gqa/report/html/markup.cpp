@@ -11,7 +11,8 @@ namespace {
 // Elements that never have content; every other one is written with an end tag, since HTML
 // does not know <div/>.
 constexpr std::array void_elements{std::string_view("meta"), std::string_view("link"),
-                                   std::string_view("br"), std::string_view("wbr")};
+                                   std::string_view("br"), std::string_view("wbr"),
+                                   std::string_view("input")};
 
 }  // namespace
 

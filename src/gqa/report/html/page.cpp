@@ -1,6 +1,7 @@
 #include "gqa/report/html/page.hpp"
 
 #include "gqa/report/html/style.hpp"
+#include "gqa/report/html/table.hpp"
 #include "gqa/version.hpp"
 
 namespace gqa::html {
@@ -68,6 +69,27 @@ Markup contents(const Page& page) {
   return element("nav", Attributes{{"aria-label", "On this page"}}, element("ul", items));
 }
 
+// With what a reader needs to make the page again, and to know whether the files are still the
+// same.
+Markup origin_of(const PageOrigin& origin) {
+  std::vector<std::pair<std::string, Markup>> pairs;
+  if (!origin.date.empty()) pairs.emplace_back("Date", text(origin.date));
+  if (!origin.command.empty()) pairs.emplace_back("Command", code(origin.command));
+  if (pairs.empty()) return {};
+  pairs.emplace_back("Version", text(std::string("gqaverify ") + version));
+  Markup content = definitions(pairs);
+  Table inputs("Files that were read", {{"File"}, {"SHA-256", ColumnKind::prose}});
+  for (const PageInput& input : origin.inputs) {
+    inputs.add_row(
+        {foreign(input.path), input.sha256.empty() ? text("not known") : code(input.sha256)});
+  }
+  if (!inputs.is_empty())
+    content += foldable("inputs", text("Inputs and their digests"), inputs.markup());
+  return element(
+      "section", Attributes{{"id", "origin"}, {"aria-labelledby", "origin-title"}},
+      element("h2", Attributes{{"id", "origin-title"}}, text("How this page was made")) + content);
+}
+
 Markup body(const Page& page) {
   Markup sections;
   for (const Section& section : page.sections) {
@@ -85,7 +107,8 @@ Markup body(const Page& page) {
       "body",
       element("a", Attributes{{"class", "skip"}, {"href", "#main"}}, text("Skip to the results")) +
           banner(page) + (page.sections.size() > 1 ? contents(page) : Markup()) +
-          element("main", Attributes{{"id", "main"}, {"tabindex", "-1"}}, sections) + footer);
+          element("main", Attributes{{"id", "main"}, {"tabindex", "-1"}}, sections) +
+          origin_of(page.origin) + footer);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "gqa/audit/audit.hpp"
 #include "gqa/report/html/markup.hpp"
+#include "gqa/report/html/page_origin.hpp"
 
 namespace gqa::html {
 
@@ -30,6 +31,7 @@ struct Page {
   std::string verdict;  ///< "Fail"
   Markup summary;       ///< a sentence or two beside the verdict
   std::vector<Section> sections;
+  PageOrigin origin = {};  ///< told at the end
 };
 
 /// One file without anything from elsewhere: its own content security policy forbids scripts,

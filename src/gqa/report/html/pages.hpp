@@ -8,6 +8,7 @@
 #include "gqa/diagnose/probes/identify.hpp"
 #include "gqa/exact/enumeration.hpp"
 #include "gqa/report/audit_report.hpp"
+#include "gqa/report/html/page_origin.hpp"
 #include "gqa/theory/claim.hpp"
 
 namespace gqa {
@@ -16,7 +17,7 @@ struct EnumerationCrossCheck;
 struct FixtureReport;
 
 /// Audits. Of several cases, a table of all of them comes first, and what is wrong by its name.
-std::string audit_html(const std::vector<AuditCase>& cases);
+std::string audit_html(const std::vector<AuditCase>& cases, const PageOrigin& origin = {});
 
 /// Probes of one implementation in one element type, with what was declared and what was found.
 struct ProbeCase {
@@ -24,14 +25,17 @@ struct ProbeCase {
   std::vector<IdentifiedRule> rules;
 };
 /// `name`: of the implementation, or the directory with its answers.
-std::string probe_html(const std::string& name, const std::vector<ProbeCase>& cases);
+std::string probe_html(const std::string& name, const std::vector<ProbeCase>& cases,
+                       const PageOrigin& origin = {});
 
 /// `engine`: the exact arithmetic, "gmp" or "boost".
-std::string enumeration_html(const EnumerationResult& result, const std::string& engine);
+std::string enumeration_html(const EnumerationResult& result, const std::string& engine,
+                             const PageOrigin& origin = {});
 
-std::string claims_html(const std::vector<ClaimReport>& reports);
+std::string claims_html(const std::vector<ClaimReport>& reports, const PageOrigin& origin = {});
 
 std::string fixtures_html(const std::vector<FixtureReport>& reports,
-                          const std::optional<EnumerationCrossCheck>& cases);
+                          const std::optional<EnumerationCrossCheck>& cases,
+                          const PageOrigin& origin = {});
 
 }  // namespace gqa

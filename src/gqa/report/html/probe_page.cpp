@@ -149,8 +149,10 @@ void add_sections(Page& page, std::size_t number, const ProbeCase& entry, bool s
 
 }  // namespace
 
-std::string probe_html(const std::string& name, const std::vector<ProbeCase>& cases) {
+std::string probe_html(const std::string& name, const std::vector<ProbeCase>& cases,
+                       const PageOrigin& origin) {
   Page page;
+  page.origin = origin;
   page.kind = "probes";
   page.title = "Probes of " + name;
   page.standing = cases.empty() ? Standing::open : Standing::good;

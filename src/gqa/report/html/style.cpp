@@ -109,12 +109,13 @@ svg .wire{stroke:var(--ink);stroke-width:1.6;fill:none}
 svg .wire.differs{stroke:var(--bad);stroke-width:2.6;stroke-dasharray:6 3}
 svg .node{fill:var(--ground);stroke:var(--ink);stroke-width:1.6}
 svg .node.differs{stroke:var(--bad);stroke-width:2.6}
-svg .seen{fill:var(--ink)}svg .partly{fill:var(--ink-soft)}
+svg .seen{fill:var(--ink)}svg .partly{fill:var(--ink-soft);stroke:var(--ink);stroke-width:1}
 svg .hidden{fill:var(--none);stroke:var(--line);stroke-width:1}
 svg .extra{fill:var(--bad)}
 svg .missing{fill:var(--bad-ground);stroke:var(--bad);stroke-width:1.5}
 svg .onextra{fill:var(--ground);font-weight:700}svg .onmissing{fill:var(--bad);font-weight:700}
-svg .violation{fill:var(--bad);stroke:var(--ground);stroke-width:1}
+svg .violation{fill:#000000;stroke:#ffffff;stroke-width:1.5;paint-order:stroke}
+svg .title{fill:var(--quiet);font-size:11.5px;font-style:italic}
 svg .cross{stroke:var(--bad);stroke-width:2;fill:none}
 svg .h0{fill:var(--heat-0)}svg .h1{fill:var(--heat-1)}svg .h2{fill:var(--heat-2)}
 svg .h3{fill:var(--heat-3)}svg .h4{fill:var(--heat-4)}svg .h5{fill:var(--heat-5)}
@@ -124,7 +125,22 @@ footer{margin-top:3.5rem;padding-top:1rem;border-top:1px solid var(--line);color
 font-size:.88rem}
 @media (max-width:40rem){body{padding:1.2rem .9rem 3rem}h1{font-size:1.5rem}
 dl div{grid-template-columns:1fr;gap:0}.fold{padding:.2rem .7rem .8rem}}
-@media print{body{max-width:none}.skip,nav{display:none}details{break-inside:avoid}}
+.filter{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;border:0;padding:0;margin:.8rem 0 0;font-size:.95rem}
+.filter legend{float:left;margin-right:.4rem;padding:0;color:var(--quiet)}
+.filter label{cursor:pointer}
+body:has(#show-pass:checked) tr[class^=v-]:not(.v-pass),
+body:has(#show-fail:checked) tr[class^=v-]:not(.v-fail),
+body:has(#show-undecided:checked) tr[class^=v-]:not(.v-undecided),
+body:has(#show-error:checked) tr[class^=v-]:not(.v-error){display:none}
+@media print{@page{margin:14mm}
+body{max-width:none;padding:0;font-size:10.5pt}.skip,nav,.filter{display:none}
+.scroll{overflow:visible}svg{max-width:100%;height:auto}
+details{border:0;margin:0}details>*{display:block}
+details::details-content{display:block;content-visibility:visible;block-size:auto;opacity:1}
+summary{padding-left:0}.fold{padding:0 0 .6rem}
+table{font-size:8.5pt;min-width:0;width:100%}th,td{padding-right:.6rem;overflow-wrap:anywhere}
+.index,.number{white-space:normal}.prose{min-width:0}
+figure,tr,.fault,.banner{break-inside:avoid}h2,h3,h4,summary{break-after:avoid}}
 )css";
 }
 

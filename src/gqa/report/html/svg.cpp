@@ -78,6 +78,14 @@ Markup label(double x, double y, std::string_view content, std::string_view anch
   return element("text", attributes, text(content));
 }
 
+Markup turned_label(double x, double y, std::string_view content, std::string_view css_class) {
+  Attributes attributes{
+      {"transform", fmt::format("translate({} {}) rotate(-90)", number(x), number(y))},
+      {"text-anchor", "middle"}};
+  if (!css_class.empty()) attributes.push_back({"class", std::string(css_class)});
+  return element("text", attributes, text(content));
+}
+
 void Cells::add(double x, double y, double width, double height) {
   path_ += fmt::format("M{:.6g} {:.6g}h{:.6g}v{:.6g}h{:.6g}z", x, y, width, height, -width);
 }

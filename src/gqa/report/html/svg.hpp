@@ -33,6 +33,9 @@ Markup circle(double x, double y, double radius, std::string_view css_class);
 Markup label(double x, double y, std::string_view content, std::string_view anchor = "start",
              std::string_view css_class = {});
 
+/// Reading upwards, its middle at (x, y): the title of an axis that goes down.
+Markup turned_label(double x, double y, std::string_view content, std::string_view css_class = {});
+
 /// Many squares of one class as one path.
 class Cells {
  public:

@@ -10,8 +10,8 @@ namespace gqa::html {
 namespace {
 
 constexpr double cell = 15;
-constexpr double left = 34;
-constexpr double top = 24;
+constexpr double grid_left = 34;
+constexpr double grid_top = 42;
 
 struct Panel {
   std::string id;
@@ -22,14 +22,16 @@ struct Panel {
 };
 
 Markup axes(const VisibleKeysPicture& picture) {
-  Markup content;
+  const double right = grid_left + static_cast<double>(picture.key_cells()) * cell;
+  Markup content = label(0, 12, "query row \u2193", "start", "title") +
+                   label(std::max(right, 130.0), 12, "key \u2192", "end", "title");
   const auto ticks = [](std::int64_t cells) { return std::max<std::int64_t>(1, (cells + 7) / 8); };
   for (std::int64_t k = 0; k < picture.key_cells(); k += ticks(picture.key_cells())) {
-    content += label(left + (static_cast<double>(k) + 0.5) * cell, top - 7,
+    content += label(grid_left + (static_cast<double>(k) + 0.5) * cell, grid_top - 7,
                      std::to_string(k * picture.keys_per_cell), "middle", "quiet");
   }
   for (std::int64_t r = 0; r < picture.row_cells(); r += ticks(picture.row_cells())) {
-    content += label(left - 6, top + (static_cast<double>(r) + 0.5) * cell + 4,
+    content += label(grid_left - 6, grid_top + (static_cast<double>(r) + 0.5) * cell + 4,
                      std::to_string(r * picture.rows_per_cell), "end", "quiet");
   }
   return content;
@@ -42,8 +44,8 @@ Markup cells(const Panel& panel) {
   const std::int64_t columns = picture.key_cells();
   for (std::int64_t i = 0; i < picture.row_cells() * columns; ++i) {
     const auto n = static_cast<std::size_t>(i);
-    const double x = left + static_cast<double>(i % columns) * cell;
-    const double y = top + static_cast<double>(i / columns) * cell;
+    const double x = grid_left + static_cast<double>(i % columns) * cell;
+    const double y = grid_top + static_cast<double>(i / columns) * cell;
     const bool is_extra = panel.with_differences && picture.is_extra[n] != 0;
     const bool is_missing = panel.with_differences && picture.is_missing[n] != 0;
     if (is_extra || is_missing) {
@@ -77,12 +79,13 @@ std::string description(const Panel& panel) {
 
 Markup draw(const Panel& panel) {
   const VisibleKeysPicture& picture = panel.picture;
-  const Drawing drawing{panel.id,
-                        panel.title,
-                        description(panel),
-                        left + static_cast<double>(picture.key_cells()) * cell + 8,
-                        top + static_cast<double>(picture.row_cells()) * cell + 4,
-                        axes(picture) + cells(panel)};
+  const Drawing drawing{
+      panel.id,
+      panel.title,
+      description(panel),
+      std::max(grid_left + static_cast<double>(picture.key_cells()) * cell + 8, 138.0),
+      grid_top + static_cast<double>(picture.row_cells()) * cell + 4,
+      axes(picture) + cells(panel)};
   Markup caption = element("strong", panel.title);
   if (panel.with_differences) {
     const bool extra = std::ranges::count(picture.is_extra, 1) > 0;

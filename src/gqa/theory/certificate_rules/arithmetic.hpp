@@ -13,7 +13,10 @@ namespace gqa::certificate_rules {
 inline Rational dot(const RationalVector& a, const RationalVector& b) {
   require(a.size() == b.size(), "two vectors have different lengths");
   Rational sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    sum += a[i] * b[i];
+    CheckWork::spend_on(sum);
+  }
   return sum;
 }
 
@@ -22,7 +25,10 @@ inline RationalVector combination(const RationalVector& weights, const RationalM
   require(weights.size() == rows.size(), "there are not as many weights as rows");
   RationalVector sum(rows[0].size());
   for (std::size_t j = 0; j < rows.size(); ++j) {
-    for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += weights[j] * rows[j][c];
+    for (std::size_t c = 0; c < sum.size(); ++c) {
+      sum[c] += weights[j] * rows[j][c];
+      CheckWork::spend_on(sum[c]);
+    }
   }
   return sum;
 }
@@ -51,7 +57,10 @@ inline RationalMatrix transposed(const RationalMatrix& matrix) {
 
 inline Rational total(const RationalVector& values) {
   Rational sum = 0;
-  for (const Rational& value : values) sum += value;
+  for (const Rational& value : values) {
+    sum += value;
+    CheckWork::spend_on(sum);
+  }
   return sum;
 }
 
@@ -74,7 +83,10 @@ inline RationalMatrix mean(const RationalMatrices& all) {
   RationalMatrix sum(all[0].size(), RationalVector(all[0][0].size()));
   for (const RationalMatrix& one : all) {
     for (std::size_t r = 0; r < sum.size(); ++r) {
-      for (std::size_t c = 0; c < sum[r].size(); ++c) sum[r][c] += one[r][c];
+      for (std::size_t c = 0; c < sum[r].size(); ++c) {
+        sum[r][c] += one[r][c];
+        CheckWork::spend_on(sum[r][c]);
+      }
     }
   }
   for (RationalVector& row : sum) {

@@ -116,10 +116,67 @@ Sides output_as_values_times_matrix(CertificateFields& fields) {
   return {left, RationalVector(left.size())};
 }
 
+Sides mean_key_softens(CertificateFields& fields) {
+  const RationalVector query = fields.vector("query");
+  const RationalMatrix keys = fields.matrix("keys");
+  const std::int64_t head = fields.integer("head");
+  require(head >= 0 && head < static_cast<std::int64_t>(keys.size()), "there is no such head");
+  const RationalVector& own = keys[static_cast<std::size_t>(head)];
+  RationalVector pooled = combination(RationalVector(keys.size(), 1), keys);
+  for (Rational& x : pooled) x /= static_cast<unsigned long>(keys.size());
+  require(dot(pooled, pooled) < dot(own, own), "the mean key is no shorter than the head's");
+  const Rational left = abs(dot(query, own)), right = abs(dot(query, pooled));
+  require(left < right, "the score of the mean key is no larger");
+  return {{left}, {right}};
+}
+
+Sides head_maps(CertificateFields& fields) {
+  constexpr std::int64_t most = 4096;
+  const std::int64_t query_heads = fields.integer("query_heads"), groups = fields.integer("groups");
+  require(groups >= 1 && groups <= query_heads && query_heads <= most,
+          "the numbers of heads are none");
+  Sides sides;
+  for (std::int64_t i = 0; i < query_heads; ++i) {
+    sides.left.emplace_back(static_cast<long>(i * groups / query_heads));
+    sides.right.emplace_back(static_cast<long>(i / (query_heads / groups)));
+  }
+  return sides;
+}
+
+// The outputs of a grouped layer, head by head.
+RationalVector layer_output(CertificateFields fields, const RationalMatrix& input) {
+  const RationalMatrices query = fields.matrices("query"), key = fields.matrices("key"),
+                         value = fields.matrices("value");
+  fields.require_all_read();
+  require(key.size() == value.size() && query.size() % key.size() == 0,
+          "the heads cannot be grouped evenly");
+  RationalVector outputs;
+  for (std::size_t h = 0; h < query.size(); ++h) {
+    const std::size_t g = h / (query.size() / key.size());
+    const RationalMatrix keys = product(input, key[g]), values = product(input, value[g]);
+    for (const RationalVector& one : product(input, query[h])) {
+      RationalMatrix scores;
+      for (const RationalVector& k : keys) scores.push_back({dot(one, k)});
+      const RationalVector output = attention(scores, values, {2}, 1);
+      outputs.insert(outputs.end(), output.begin(), output.end());
+    }
+  }
+  return outputs;
+}
+
+Sides layer_of_other_weights(CertificateFields& fields) {
+  const RationalMatrix input = fields.matrix("input");
+  return {layer_output(fields.object("weights"), input),
+          layer_output(fields.object("other_weights"), input)};
+}
+
 Sides evaluate(const std::string& identity, CertificateFields& fields) {
   if (identity == "mean_key_score_sum") return mean_key_score_sum(fields);
   if (identity == "mean_pooled_output") return mean_pooled_output(fields);
   if (identity == "output_as_values_times_matrix") return output_as_values_times_matrix(fields);
+  if (identity == "mean_key_softens") return mean_key_softens(fields);
+  if (identity == "head_maps") return head_maps(fields);
+  if (identity == "layer_of_other_weights") return layer_of_other_weights(fields);
   throw CertificateRejected("the identity is not known");
 }
 

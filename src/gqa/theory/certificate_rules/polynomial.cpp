@@ -25,6 +25,7 @@ Polynomial product_of(const Polynomial& a, const Polynomial& b) {
     for (const auto& [right, y] : b) {
       Monomial monomial = left;
       for (const auto& [variable, exponent] : right) monomial[variable] += exponent;
+      CheckWork::spend(4 + 4 * monomial.size());
       add(product, monomial, Rational(x * y));
     }
   }

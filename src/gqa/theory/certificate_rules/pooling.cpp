@@ -29,6 +29,7 @@ Differences differences(const Group& group, std::size_t head, std::size_t n) {
     for (std::size_t l = 0; l < n; ++l) {
       RationalVector key_sum = group.keys[head][j];
       for (std::size_t c = 0; c < key_sum.size(); ++c) key_sum[c] += pooled_keys[l][c];
+      CheckWork::spend(4 * (key_sum.size() + pooled_values[l].size()));
       RationalVector& sum = by_sum[key_sum];
       sum.resize(pooled_values[l].size());
       for (std::size_t c = 0; c < sum.size(); ++c) {

@@ -1,6 +1,7 @@
 #include <set>
 
 #include "gqa/theory/certificate_rules/arithmetic.hpp"
+#include "gqa/theory/certificate_rules/rank_bounds.hpp"
 #include "gqa/theory/certificate_rules/rules.hpp"
 
 namespace gqa::certificate_rules {
@@ -44,6 +45,8 @@ mpz_class determinant(IntegerMatrix m, const mpz_class& modulus) {
     for (std::size_t r = k + 1; r < m.size(); ++r) {
       const mpz_class factor = residue(m[r][k] * inverse, modulus);
       if (factor == 0) continue;
+      const std::uint64_t limbs = mpz_size(modulus.get_mpz_t());
+      CheckWork::spend((m.size() - k) * (1 + limbs * limbs / 4));
       for (std::size_t c = k; c < m.size(); ++c) {
         m[r][c] = residue(m[r][c] - factor * m[k][c], modulus);
       }
@@ -54,8 +57,7 @@ mpz_class determinant(IntegerMatrix m, const mpz_class& modulus) {
 
 }  // namespace
 
-std::string rank_lower_bound(CertificateFields& fields) {
-  const RationalMatrix matrix = fields.matrix("matrix");
+std::size_t rank_at_least(CertificateFields& fields, const RationalMatrix& matrix) {
   const Rational modulus = fields.number("modulus");
   const std::vector<std::int64_t> rows = fields.integers("rows");
   const std::vector<std::int64_t> columns = fields.integers("columns");
@@ -78,20 +80,29 @@ std::string rank_lower_bound(CertificateFields& fields) {
   const mpz_class found = determinant(std::move(minor), modulus.get_num());
   require(found != 0, "the minor is zero");
   require(stated == Rational(found), "the determinant is not as stated");
-  return fmt::format("the {} x {} matrix has rank at least {}", matrix.size(), matrix[0].size(),
-                     rows.size());
+  return rows.size();
 }
 
-std::string rank_upper_bound(CertificateFields& fields) {
-  const RationalMatrix matrix = fields.matrix("matrix");
+std::size_t rank_at_most(CertificateFields& fields, const RationalMatrix& matrix) {
   const RationalMatrix left = fields.matrix("left");
   const RationalMatrix right = fields.matrix("right");
   require(left.size() == matrix.size(), "the left factor has a wrong number of rows");
   for (std::size_t r = 0; r < matrix.size(); ++r) {
     require(combination(left[r], right) == matrix[r], "the factors do not give the matrix");
   }
+  return right.size();
+}
+
+std::string rank_lower_bound(CertificateFields& fields) {
+  const RationalMatrix matrix = fields.matrix("matrix");
+  return fmt::format("the {} x {} matrix has rank at least {}", matrix.size(), matrix[0].size(),
+                     rank_at_least(fields, matrix));
+}
+
+std::string rank_upper_bound(CertificateFields& fields) {
+  const RationalMatrix matrix = fields.matrix("matrix");
   return fmt::format("the {} x {} matrix has rank at most {}", matrix.size(), matrix[0].size(),
-                     right.size());
+                     rank_at_most(fields, matrix));
 }
 
 }  // namespace gqa::certificate_rules

@@ -35,6 +35,24 @@ Certificate polynomial_identity(const std::string& left, const std::string& righ
   return c;
 }
 
+Certificate counterexample(const char* identity) {
+  Certificate c = new_certificate("counterexample");
+  c["identity"] = identity;
+  return c;
+}
+
+Certificate equational_proof(const std::vector<Axiom>& axioms,
+                             const std::vector<std::string>& chain, const std::vector<int>& uses) {
+  Certificate c = new_certificate("equational_proof");
+  c["axioms"] = Certificate::array();
+  for (const Axiom& axiom : axioms) {
+    c["axioms"].push_back({{"name", axiom.name}, {"left", axiom.left}, {"right", axiom.right}});
+  }
+  c["chain"] = chain;
+  c["uses"] = uses;
+  return c;
+}
+
 Certificate equal_outputs(const Matrix& values, const Matrix& strengths, const Row& output) {
   Certificate c = new_certificate("equal_outputs");
   c["values"] = exact_json(values);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "gqa/theory/certificate_writer.hpp"
 #include "gqa/theory/claim.hpp"
 #include "gqa/theory/claims/instances.hpp"
 #include "gqa/theory/ledger.hpp"
@@ -40,6 +41,16 @@ Certificate output_as_values_times_matrix(const Matrix& values, const std::vecto
 /// The sum of value differences over the pairs of one key sum, which is not zero.
 Certificate pooling_loss(const std::vector<Matrix>& keys, const std::vector<Matrix>& values,
                          std::int64_t head, const Row& key_sum, const Row& difference);
+
+/// {"kind": "counterexample", "identity": identity}, to which the caller adds the other fields.
+Certificate counterexample(const char* identity);
+/// The chain's first term equals its last by the axioms, each {name, left, right}; uses[i] names
+/// the axiom of step i by its index.
+struct Axiom {
+  const char *name, *left, *right;
+};
+Certificate equational_proof(const std::vector<Axiom>& axioms,
+                             const std::vector<std::string>& chain, const std::vector<int>& uses);
 
 /// Two polynomials that are one: products and sums of variables and integers.
 Certificate polynomial_identity(const std::string& left, const std::string& right);

@@ -38,5 +38,24 @@ extern const Claim claim_dd;
 extern const Claim claim_ee;
 extern const Claim claim_ff;
 extern const Claim claim_gg;
+extern const Claim claim_hh;
+extern const Claim claim_ii;
+extern const Claim claim_jj;
+extern const Claim claim_kk;
+extern const Claim claim_ll;
+extern const Claim claim_mm;
+extern const Claim claim_nn;
+extern const Claim claim_oo;
+extern const Claim claim_pp;
+extern const Claim claim_qq;
+extern const Claim claim_rr;
+extern const Claim claim_ss;
+extern const Claim claim_tt;
+extern const Claim claim_uu;
+extern const Claim claim_vv;
+extern const Claim claim_ww;
+extern const Claim claim_xx;
+extern const Claim claim_yy;
+extern const Claim claim_zz;
 
 }  // namespace gqa

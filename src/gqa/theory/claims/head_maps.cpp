@@ -64,7 +64,23 @@ ClaimVerdict argue_h(Argument& argument, const TrainedModel* /*model*/) {
   argument.require(result.detected == result.map_differs && result.false_alarms == 0,
                    "{} of {} controls are told apart, {} false alarms", result.detected,
                    result.map_differs, result.false_alarms);
-  return ClaimVerdict::checked;
+  argument.say(
+      "a head's output is one function of its query, its keys, its values and what its row "
+      "is told (mask, scale, positions); expanded, head h has copies of its group's");
+  argument.attach(certificates::equational_proof(
+      {{"a grouped head", "output(Grouped, h)", "attend(Q(h), K(map(h)), V(map(h)), Row(h))"},
+       {"a head of its own", "output(Expanded, h)", "attend(Q(h), Kx(h), Vx(h), Row(h))"},
+       {"copied keys", "Kx(h)", "K(map(h))"},
+       {"copied values", "Vx(h)", "V(map(h))"}},
+      {"output(Expanded, Head)", "attend(Q(Head), Kx(Head), Vx(Head), Row(Head))",
+       "attend(Q(Head), K(map(Head)), Vx(Head), Row(Head))",
+       "attend(Q(Head), K(map(Head)), V(map(Head)), Row(Head))", "output(Grouped, Head)"},
+      {1, 2, 3, 0}));
+  // r copies each, one after the other: copy t of history g is head g r + t, whose map is g, for
+  // 0 <= t < r.
+  argument.attach(certificates::polynomial_identity("(g*r + t) - g*r", "t"));
+  argument.attach(certificates::polynomial_identity("(g*r + r - 1) - (g*r + t)", "r - 1 - t"));
+  return ClaimVerdict::proved;
 }
 
 }  // namespace
@@ -73,8 +89,12 @@ const Claim claim_h{
     .id = "h",
     .title = "expansion",
     .statement = "Grouped attention equals attention over consecutively expanded histories",
-    .scope = "Hq = 1..12, every divisor Hkv, six weight families: 210 cases",
-    .certificate = "all cases computed in rationals, with the map h mod Hkv as control",
+    .scope =
+        "every grouping, mask and scale; instances Hq = 1..12, every divisor Hkv, six weight "
+        "families: 210 cases",
+    .certificate =
+        "both have the same operands: a proof by rewriting; all cases computed in "
+        "rationals, with the map h mod Hkv as control",
     .argue = argue_h};
 
 namespace {
@@ -109,7 +129,25 @@ ClaimVerdict argue_i(Argument& argument, const TrainedModel* /*model*/) {
   } while (std::ranges::next_permutation(order).found);
   argument.require(all == 48 && equal == 48, "{} of {} permutations give the permuted outputs",
                    equal, all);
-  return ClaimVerdict::checked;
+  argument.attach(certificates::equational_proof(
+      {{"a head", "output(Plain, h)", "attend(Q(h), K(map(h)), V(map(h)), Row(h))"},
+       {"a permuted head", "output(Permuted, h)",
+        "attend(Qp(h), Kp(mapp(h)), Vp(mapp(h)), Rowp(h))"},
+       {"permuted queries", "Qp(h)", "Q(s(h))"},
+       {"permuted rows", "Rowp(h)", "Row(s(h))"},
+       {"the map follows", "mapp(h)", "pi(map(s(h)))"},
+       {"permuted keys", "Kp(pi(g))", "K(g)"},
+       {"permuted values", "Vp(pi(g))", "V(g)"}},
+      {"output(Permuted, Head)", "attend(Qp(Head), Kp(mapp(Head)), Vp(mapp(Head)), Rowp(Head))",
+       "attend(Q(s(Head)), Kp(mapp(Head)), Vp(mapp(Head)), Rowp(Head))",
+       "attend(Q(s(Head)), Kp(pi(map(s(Head)))), Vp(mapp(Head)), Rowp(Head))",
+       "attend(Q(s(Head)), K(map(s(Head))), Vp(mapp(Head)), Rowp(Head))",
+       "attend(Q(s(Head)), K(map(s(Head))), Vp(pi(map(s(Head)))), Rowp(Head))",
+       "attend(Q(s(Head)), K(map(s(Head))), V(map(s(Head))), Rowp(Head))",
+       "attend(Q(s(Head)), K(map(s(Head))), V(map(s(Head))), Row(s(Head)))",
+       "output(Plain, s(Head))"},
+      {1, 2, 4, 5, 4, 6, 3, 0}));
+  return ClaimVerdict::proved;
 }
 
 }  // namespace
@@ -118,8 +156,10 @@ const Claim claim_i{
     .id = "i",
     .title = "permutation",
     .statement = "A permutation applied consistently to queries, groups and outputs is harmless",
-    .scope = "four query heads on two KV heads: all 24 x 2 permutations",
-    .certificate = "exact attention under every permutation",
+    .scope = "every permutation; instances of four query heads on two KV heads: all 24 x 2",
+    .certificate =
+        "a permuted head has the operands of the head it stands for: a proof by "
+        "rewriting; exact attention under every permutation",
     .argue = argue_i};
 
 namespace {

@@ -44,6 +44,11 @@ ClaimVerdict argue_y(Argument& argument, const TrainedModel* /*model*/) {
                    gqa::to_text(left), gqa::to_text(right));
   argument.attach(claim_certificates::mean_key_score_sum(queries, keys, left, right));
   argument.say("the difference is sum (q_i - mean q).(K_i - mean K): expand the product");
+  // S = sum q_i, T = sum K_i, P = sum q_i K_i over n heads: one term times n^2, and their sum.
+  argument.attach(claim_certificates::polynomial_identity("(n*q - S)*(n*k - T)",
+                                                          "n*n*q*k - n*q*T - n*k*S + S*T"));
+  argument.attach(
+      claim_certificates::polynomial_identity("n*n*P - n*S*T - n*T*S + n*S*T", "n*(n*P - S*T)"));
   std::mt19937_64 engine(1);
   int equal = 0;
   const int all = 100;
@@ -126,6 +131,8 @@ ClaimVerdict argue_z(Argument& argument, const TrainedModel* /*model*/) {
   argument.say("V M has a second row of zeros for every M: no effective matrix exists");
   argument.attach(claim_certificates::output_as_values_times_matrix(
       value, {pattern}, {{{1, 0}, {0, 1}}}, {0, 1}, output[1]));
+  // Every term of an entry of P V W, as one of (W^T (x) P) vec(V).
+  argument.attach(claim_certificates::polynomial_identity("(p*v)*w", "(w*p)*v"));
   std::mt19937_64 engine(1);
   bool equal = true;
   for (int k = 0; k < 20; ++k) equal = equal && vectorised_form_holds(engine);

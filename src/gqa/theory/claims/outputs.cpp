@@ -53,6 +53,8 @@ ClaimVerdict argue_b(Argument& argument, const TrainedModel* /*model*/) {
   argument.say(
       "(x, y) = w (4,0) + (1-w) (0,8) gives x/4 + y/8 = w + (1-w) = 1; "
       "w = exp(s_0) / (exp(s_0) + exp(s_1)) is above 0 and below 1 for finite scores");
+  // 2 x + y = 8 for x = 4 w, y = 8 (1 - w).
+  argument.attach(certificates::polynomial_identity("2*(4*w) + 8*(1 - w)", "8"));
   bool on_line = true;
   for (long a = 1; a <= 20; ++a) {
     const Row output = row_of(attention(with_strengths({{{a, 21 - a}}}, {values})).output, 0);
@@ -162,6 +164,8 @@ ClaimVerdict argue_e(Argument& argument, const TrainedModel* /*model*/) {
     rows.push_back(row);
   }
   argument.attach(certificates::equal_outputs(values, {rows[1], rows[2]}, values[0]));
+  // One more position of weight w after those of weight A: with A + w = 1 at last, v is left.
+  argument.attach(certificates::polynomial_identity("A*v + w*v", "(A + w)*v"));
   return ClaimVerdict::proved;
 }
 
@@ -208,6 +212,10 @@ ClaimVerdict argue_f(Argument& argument, const TrainedModel* /*model*/) {
                      to_text(row), to_text(output));
   }
   argument.attach(certificates::equal_outputs(values, rows, {1}));
+  // Each position's term; and of two positions all of the difference.
+  argument.attach(certificates::polynomial_identity("w*x - u*x", "(w - u)*x"));
+  argument.attach(certificates::polynomial_identity("(a*x + (1 - a)*y) - (b*x + (1 - b)*y)",
+                                                    "(a - b)*(x - y)"));
   return ClaimVerdict::proved;
 }
 

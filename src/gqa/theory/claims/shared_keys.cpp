@@ -3,6 +3,7 @@
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/instances.hpp"
 #include "gqa/theory/claims/rank_steps.hpp"
+#include "gqa/theory/rank_certificates.hpp"
 
 namespace gqa {
 namespace {
@@ -13,9 +14,11 @@ ClaimVerdict argue_w(Argument& argument, const TrainedModel* /*model*/) {
   // Each head asks with one unit vector in one of two rows; three keys of two coordinates.
   const Matrix keys{{1, 0}, {0, 1}, {1, 1}};
   Matrix along_heads;
+  std::vector<Matrix> all_queries;
   for (std::size_t h = 0; h < 4; ++h) {
     Matrix queries(3, Row(2));
     queries[h / 2][h % 2] = 1;
+    all_queries.push_back(queries);
     Row scores;
     for (const Row& query : queries) {
       for (const Row& key : keys) scores.push_back(dot(query, key));
@@ -27,7 +30,8 @@ ClaimVerdict argue_w(Argument& argument, const TrainedModel* /*model*/) {
                    "h = 4 heads on g = 1 key matrix: rank {} along the head "
                    "axis, not 1",
                    rank(along_heads));
-  argument.attach(claim_certificates::rank_lower_bound(along_heads));
+  argument.attach(rank_certificate(score_operands(all_queries, {keys}, true)));
+  argument.attach(rank_certificate(score_operands(all_queries, {keys}, false)));
   require_rank(argument, rank_group(4, 20, 3), "scores along the heads, shared keys", 4);
   argument.say(
       "what falls is the rank of the scores stacked over heads and queries against the "

@@ -3,6 +3,7 @@
 #include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/instances.hpp"
+#include "gqa/theory/enclosed_rank.hpp"
 #include "gqa/theory/trained_rank.hpp"
 
 namespace gqa {
@@ -99,6 +100,12 @@ Tensor<Rational> layer(const Matrix& input, const std::vector<Matrix>& wq,
   return attention(with_queries(2, project(wq), project(wk), project(wv))).output;
 }
 
+nlohmann::ordered_json weights_json(const std::vector<Matrix>& query,
+                                    const std::vector<Matrix>& key,
+                                    const std::vector<Matrix>& value) {
+  return {{"query", exact_json(query)}, {"key", exact_json(key)}, {"value", exact_json(value)}};
+}
+
 ClaimVerdict argue_ee(Argument& argument, const TrainedModel* /*model*/) {
   std::mt19937_64 engine(1);
   int equal = 0, different = 0, all = 0;
@@ -117,7 +124,18 @@ ClaimVerdict argue_ee(Argument& argument, const TrainedModel* /*model*/) {
       }
       ++all;
       equal += layer(input, wq, wide_k, wide_v) == grouped ? 1 : 0;
-      different += layer(input, wq, weights(engine, heads), weights(engine, heads)) != grouped;
+      const std::vector<Matrix> other_k = weights(engine, heads), other_v = weights(engine, heads);
+      const auto other = layer(input, wq, other_k, other_v);
+      different += other != grouped;
+      if (all > 1) continue;
+      const auto flat = [](const Tensor<Rational>& t) { return exact_json(t.data()); };
+      nlohmann::ordered_json json = claim_certificates::counterexample("layer_of_other_weights");
+      json["input"] = exact_json(input);
+      json["weights"] = weights_json(wq, wk, wv);
+      json["other_weights"] = weights_json(wq, other_k, other_v);
+      json["left"] = flat(grouped);
+      json["right"] = flat(other);
+      argument.attach(json);
     }
   }
   argument.require(all == 6 && equal == all,
@@ -126,7 +144,24 @@ ClaimVerdict argue_ee(Argument& argument, const TrainedModel* /*model*/) {
                    equal, all);
   argument.require(different == all, "{} of {} layers with independent weights differ from it",
                    different, all);
-  return ClaimVerdict::checked;
+  argument.say(
+      "the outputs of both layers are real-analytic functions of all weights; their "
+      "difference is not zero at one point, so it is zero on a set of measure zero at most: "
+      "weights drawn independently from a density differ with probability 1");
+  argument.attach(claim_certificates::equational_proof(
+      {{"a grouped head", "output(Grouped, h)",
+        "attend(times(X, WQ(h)), times(X, WK(map(h))), times(X, WV(map(h))))"},
+       {"a head of its own", "output(Expanded, h)",
+        "attend(times(X, WQ(h)), times(X, WKx(h)), times(X, WVx(h)))"},
+       {"expanded key weights", "WKx(h)", "WK(map(h))"},
+       {"expanded value weights", "WVx(h)", "WV(map(h))"}},
+      {"output(Expanded, Head)",
+       "attend(times(X, WQ(Head)), times(X, WKx(Head)), times(X, WVx(Head)))",
+       "attend(times(X, WQ(Head)), times(X, WK(map(Head))), times(X, WVx(Head)))",
+       "attend(times(X, WQ(Head)), times(X, WK(map(Head))), times(X, WV(map(Head))))",
+       "output(Grouped, Head)"},
+      {1, 2, 3, 0}));
+  return ClaimVerdict::proved;
 }
 
 }  // namespace
@@ -135,14 +170,18 @@ const Claim claim_ee{.id = "ee",
                      .title = "expanded-weights",
                      .statement =
                          "MHA with deliberately expanded shared weights equals GQA; independent "
-                         "initialisation does not",
-                     .scope = "Hq = 2, 4, 6, every divisor Hkv < Hq, exact integer projections",
+                         "initialisation almost surely does not",
+                     .scope =
+                         "every layer, and independent weights with a density; instances Hq = "
+                         "2, 4, 6, every divisor Hkv < Hq",
                      .certificate =
-                         "X [W_g ... W_g] = [X W_g ... X W_g]: exact outputs of both layers, and "
-                         "of independent weights",
+                         "both have the same operands: a proof by rewriting; two layers of other "
+                         "weights whose outputs differ: analytic, so almost everywhere",
                      .argue = argue_ee};
 
 namespace {
+
+using claim_instances::fraction;
 
 // Proved; a ball that is not finite is nowhere.
 bool within(const Ball& x, const char* low, const char* high) {
@@ -161,6 +200,11 @@ ClaimVerdict argue_gg(Argument& argument, const TrainedModel* model) {
         layer < model->output_projections.size() ? &model->output_projections[layer] : nullptr;
     for (const GroupRank& group : group_ranks(model->layers[layer], projection)) {
       ++groups;
+      if (projection != nullptr) {
+        argument.attach(enclosed_rank_certificate(
+            model->layers[layer], *projection, group.kv_head,
+            {fraction(29, 10), fraction(67, 10), fraction(18, 10), fraction(395, 100)}));
+      }
       if (group.certified() && group.certified_rank == 16 && group.recorded_rank == 16) ++full;
       ratios = ratios && within(group.participation_ratio, "2.9", "6.7");
       ranks = ranks && within(group.stable_rank, "1.8", "3.95");
@@ -174,7 +218,7 @@ ClaimVerdict argue_gg(Argument& argument, const TrainedModel* model) {
                    model->layers.size());
   argument.require(ratios, "all participation ratios lie between 2.9 and 6.7");
   argument.require(ranks, "all stable ranks lie between 1.8 and 3.95");
-  return ClaimVerdict::checked;
+  return ClaimVerdict::proved;
 }
 
 }  // namespace
@@ -188,7 +232,9 @@ const Claim claim_gg{
     .scope =
         "stories260K: 8 query heads on 4 KV heads, 5 layers, 96 positions, heads times output "
         "projection",
-    .certificate = "factorisations in ball arithmetic of C^T C from the recorded operands",
+    .certificate =
+        "factorisations in ball arithmetic of C^T C from the recorded operands; "
+        "enclosures by rational arithmetic of every group, with an approximate inverse",
     .argue = argue_gg,
     .needs_trained_model = true};
 

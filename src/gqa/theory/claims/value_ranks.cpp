@@ -6,6 +6,7 @@
 #include "gqa/theory/claims/certificates.hpp"
 #include "gqa/theory/claims/claims.hpp"
 #include "gqa/theory/claims/rank_steps.hpp"
+#include "gqa/theory/rank_certificates.hpp"
 #include "gqa/theory/rank_witness.hpp"
 
 namespace gqa {
@@ -28,9 +29,12 @@ ClaimVerdict argue_r(Argument& argument, const TrainedModel* /*model*/) {
                    "over the rationals, G = 3, d_v = 2, N = 9: rank {} of own histories, {} of a "
                    "shared one",
                    rank(own), rank(shared));
-  argument.attach(claim_certificates::rank_lower_bound(own));
-  argument.attach(claim_certificates::rank_lower_bound(shared));
-  argument.attach(claim_certificates::rank_upper_bound(shared));
+  argument.say(
+      "all sizes: ones on the diagonal of the histories side by side give min(N, d_v) and "
+      "min(N, G d_v), as many as there are rows or different columns");
+  const RankConfiguration c = rank_group(3, 9, 2);
+  argument.attach(rank_certificate(values_of_witness(c, 1, false)));
+  argument.attach(rank_certificate(values_of_witness(c, 1, true)));
   return ClaimVerdict::proved;
 }
 
@@ -40,15 +44,32 @@ const Claim claim_r{
     .id = "r",
     .title = "value-dictionary",
     .statement =
-        "The values of a group have rank min(N, d_v) when V is shared and min(N, G d_v) when it is "
-        "not: a factor G needs N >= G d_v",
-    .scope = "generic rank, proved at G = 8, d_v = 16, N = 16, 64, 128, 200 and for small sizes",
-    .certificate = "an integer witness modulo a prime against the count of dimensions",
+        "The values of a group have generic rank min(N, d_v) when V is shared and min(N, G d_v) "
+        "when "
+        "it is not: a factor G needs N >= G d_v",
+    .scope = "all sizes; instances G = 8, d_v = 16, N = 16, 64, 128, 200 and small sizes",
+    .certificate = "unit matrices against the count of dimensions; integer witnesses with operands",
     .argue = argue_r};
 
 namespace {
 
 using namespace claim_instances;
+
+// For all N, G, d_v, d_model, d_k >= 1: a witness for each, by words.
+void say_general_proof(Argument& argument) {
+  argument.say("all sizes, m = min(d_v, d_model): let W_h show the first m coordinates");
+  argument.say("N <= m: values with ones on the diagonal and one invertible pattern (claim uu)");
+  argument.say(
+      "N > m: ones on the diagonal, then zeros: a row is (c(q_1), ..., c(q_G)), c(q) the "
+      "first m weights of a query; with d_k = 1 and distinct keys these rows span all G m "
+      "dimensions: a functional that kills them makes each sum_j a_hj c_j(q) a constant "
+      "kappa_h; the coefficient of exp(q k_l), l > m, is kappa_h = 0, so a = 0; take min(N, G "
+      "m) independent rows");
+  argument.say(
+      "causal: the same queries in all heads for the first m rows, which make a triangle; "
+      "differences c(q_h) - c(q_1) in the others: m + min(N - m, (G - 1) m)");
+  argument.say("own histories: copies of the shared one; more than N, or G m, it cannot be");
+}
 
 ClaimVerdict argue_s(Argument& argument, const TrainedModel* /*model*/) {
   const char* const shared = "stacked output, shared values";
@@ -72,7 +93,12 @@ ClaimVerdict argue_s(Argument& argument, const TrainedModel* /*model*/) {
                    "over the rationals a softmax-reachable witness with G = 4, "
                    "d_v = 2, N = 8 has rank {}",
                    rank(stack));
-  argument.attach(claim_certificates::rank_lower_bound(stack));
+  say_general_proof(argument);
+  for (const bool causal : {false, true}) {
+    small.causal = causal;
+    argument.attach(rank_certificate(stacked_output_of_witness(small, 1, false)));
+    argument.attach(rank_certificate(stacked_output_of_witness(small, 1, true)));
+  }
   return ClaimVerdict::proved;
 }
 
@@ -85,10 +111,11 @@ const Claim claim_s{
         "[P_1 V W_1 | ... | P_G V W_G] has generic rank min(N, G min(d_v, d_model)), the same as "
         "with independent values",
     .scope =
-        "configurations: G = 8, d_v = 16, N = 128, d_model unstated, 4 and 64; softmax-reachable, "
-        "causal, windowed; small sizes",
+        "all sizes, softmax-reachable with any d_k >= 1, causal or not; with windows the instances "
+        "computed: G = 8, d_v = 16, N = 128, and small sizes",
     .certificate =
-        "a softmax-reachable rational witness modulo a prime, and the count of dimensions",
+        "a witness for all sizes against the count of dimensions; softmax-reachable witnesses with "
+        "operands",
     .argue = argue_s};
 
 namespace {
@@ -104,7 +131,10 @@ ClaimVerdict argue_t(Argument& argument, const TrainedModel* /*model*/) {
   const Matrix stack = exact_stack(c);
   argument.require(rank(stack) == 2, "G = 4, d_v = 2, N = 12 over the rationals: rank {}",
                    rank(stack));
-  argument.attach(claim_certificates::rank_upper_bound(stack));
+  argument.say(
+      "all sizes: P V [W_1 | ... | W_G] has the d_v columns of P V in between; copies show "
+      "that d_v is reached if N and G d_model allow it");
+  argument.attach(rank_certificate(stacked_output_of_witness(c, 1, false)));
   return ClaimVerdict::proved;
 }
 
@@ -113,8 +143,8 @@ ClaimVerdict argue_t(Argument& argument, const TrainedModel* /*model*/) {
 const Claim claim_t{
     .id = "t",
     .title = "tied-patterns",
-    .statement = "With one pattern for all heads the stacked output collapses to rank d_v",
-    .scope = "G = 8, d_v = 16, N = 128; an exact witness with G = 4, d_v = 2, N = 12",
+    .statement = "With one pattern for all heads the stacked output has rank at most d_v",
+    .scope = "all sizes; instances G = 8, d_v = 16, N = 128 and G = 4, d_v = 2, N = 12",
     .certificate =
         "P V [W_1 | ... | W_G] has the d_v columns of P V in between; factors of a witness",
     .argue = argue_t};
@@ -140,8 +170,7 @@ ClaimVerdict argue_u(Argument& argument, const TrainedModel* /*model*/) {
                    "patterns");
   argument.require(rank(stack) == 5, "their stacked output has rank {}, not 8", rank(stack));
   require_rank(argument, c, "stacked output, shared values", 5);
-  argument.attach(claim_certificates::rank_upper_bound(stack));
-  argument.attach(claim_certificates::rank_lower_bound(stack));
+  argument.attach(rank_certificate(stacked_output_of_witness(c, 1, false)));
   argument.say(
       "why: every row-stochastic P fixes the constant column, so the four column spaces "
       "P_h V share it: 1 + 4 (2 - 1) = 5");
@@ -187,8 +216,14 @@ ClaimVerdict argue_v(Argument& argument, const TrainedModel* /*model*/) {
     argument.require(rank(sum) == std::min<std::size_t>(model_size, 6),
                      "over the rationals, G = 3, d_v = 2, N = 9, d_model = {}: rank {}", model_size,
                      rank(sum));
-    argument.attach(claim_certificates::rank_lower_bound(sum));
-    argument.attach(claim_certificates::rank_upper_bound(sum));
+  }
+  argument.say(
+      "all sizes: the stack of unprojected heads, of generic rank min(N, G d_v) (claim s), "
+      "times any matrix of as many rows: a generic one keeps min(that, d_model)");
+  c = rank_group(3, 9, 2);
+  for (const std::int64_t model_size : {4, 9}) {
+    c.model_size = model_size;
+    argument.attach(rank_certificate(summed_output_of_witness(c, 1)));
   }
   return ClaimVerdict::proved;
 }
@@ -199,10 +234,10 @@ const Claim claim_v{
     .id = "v",
     .title = "summed-output",
     .statement =
-        "The summed output, sum of P_h V W_h, is bounded by d_model as well: min(N, d_model, G "
-        "d_v)",
-    .scope = "G = 4, d_v = 8, N = 64, d_model = 10, 32, 64",
-    .certificate = "an integer witness modulo a prime against the count of dimensions",
+        "The summed output, sum of P_h V W_h, is bounded by d_model as well: generic rank min(N, "
+        "d_model, G d_v)",
+    .scope = "generic rank, all sizes; instances G = 4, d_v = 8, N = 64, d_model = 10, 32, 64",
+    .certificate = "the stack of claim (s) times a generic matrix; witnesses with operands",
     .argue = argue_v};
 
 }  // namespace gqa
