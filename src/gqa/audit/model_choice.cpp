@@ -83,7 +83,10 @@ AuditOptions options_under(const AuditOptions& options, const ModelTolerance& to
   own.self_check = own.self_check && depth != AuditDepth::verdict;
   own.prove_violations = own.prove_violations && depth != AuditDepth::verdict;
   // A journal keeps whole audits.
-  if (depth != AuditDepth::result && options.runner == nullptr) own.runner = &stopping;
+  if (depth != AuditDepth::result && options.runner == nullptr) {
+    own.all_violations = false;
+    own.runner = &stopping;
+  }
   return own;
 }
 

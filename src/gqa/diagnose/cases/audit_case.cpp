@@ -156,6 +156,7 @@ void identify_lse(const ProblemTensors& tensors, const AttentionProblem& declare
   AuditOptions options = asked;
   options.tolerance = failed.tolerance;
   options.prove_violations = false;
+  options.all_violations = false;
   StoppingRunner stopping;
   options.runner = &stopping;
   AttentionProblem problem = declared;

@@ -287,6 +287,7 @@ std::optional<Confirmation> audited_region(const DiagnosisCase& problem, const B
   // The audit that found the wrong rows has checked the filter, and only the verdict is used here.
   options.self_check = false;
   options.prove_violations = false;
+  options.all_violations = false;
   StoppingRunner stopping(problem.deadline);
   options.runner = &stopping;
   const AuditResult result = audit(own, options);
