@@ -1,6 +1,7 @@
 #include "gqa/audit/filter/small_values.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace gqa {
@@ -17,9 +18,11 @@ SmallValues::SmallValues(const AttentionProblem& problem, std::int64_t batch,
     problem.value.read_rows(batch, kv_head, begin, end, values.data(), columns);
     const auto read = static_cast<std::size_t>(end - begin) * columns;
     for (std::size_t e = 0; e < read; ++e) {
-      // Zero and NaN have no exponent of their own.
-      const bool is_number = std::isfinite(values[e]) && values[e] != 0;
-      const int level = is_number ? std::clamp(std::ilogb(values[e]) - lowest, 0, levels - 1) : 0;
+      // Subnormal numbers and zero have the exponent 0 there; what is not finite counts as small.
+      constexpr int bias = 1023, not_finite = 0x7FF;
+      const int exponent = static_cast<int>(std::bit_cast<std::uint64_t>(values[e]) >> 52) & 0x7FF;
+      const bool is_finite = exponent != not_finite;
+      const int level = is_finite ? std::clamp(exponent - bias - lowest, 0, levels - 1) : 0;
       ++at_most(static_cast<std::int64_t>(e % columns), level);
     }
   }

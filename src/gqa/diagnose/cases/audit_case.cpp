@@ -78,14 +78,23 @@ void diagnose_cases(const ProblemTensors& tensors, const Contract& contract, dou
   worst->diagnosis = diagnose_recording(tensors, contract, outputs, worst->tolerance, options);
 }
 
+// Single elements, far off among right ones of their rows? Another contract moves all of a row.
+bool is_scattered(const AuditTally& tally, std::int64_t columns) {
+  constexpr double few = 1.0 / 8, far = 100;
+  const auto of_wrong_rows = static_cast<double>(tally.violating_rows.size() * columns);
+  return static_cast<double>(tally.violations) < few * of_wrong_rows && !tally.worst.empty() &&
+         tally.worst.front().share() > far;
+}
+
 // Another contract is wrong in many rows: where it is only in a few, the place says more.
 bool output_fails_widely(const AuditCase& entry) {
   constexpr std::int64_t share = 32;
   return std::ranges::any_of(entry.outputs, [&](const OutputAudit& output) {
     if (output.name != "output" || output.result.verdict != Verdict::fail) return false;
     const AuditTally& tally = output.result.tally;
-    const std::int64_t rows =
-        tally.elements / std::max<std::int64_t>(entry.dimensions.value_size, 1);
+    const std::int64_t columns = std::max<std::int64_t>(entry.dimensions.value_size, 1);
+    const std::int64_t rows = tally.elements / columns;
+    if (is_scattered(tally, columns)) return false;
     return tally.violating_rows.size() * share >= rows;
   });
 }
