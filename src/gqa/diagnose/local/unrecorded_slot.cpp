@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "gqa/diagnose/local/slot_fit.hpp"
 #include "gqa/num/arithmetic.hpp"
 
 namespace gqa {
@@ -16,36 +17,11 @@ namespace {
 constexpr std::size_t most_slot_rows = 16;
 constexpr std::size_t most_slots = 512;
 
-// One wrong row as declared.
-struct SlotRow {
-  RowPlace place;
-  EvaluatedRow<double> declared;
-  std::vector<double> recorded;
-};
-
-// What a slot holds if it is the one that is wrong.
-struct SlotFit {
-  std::vector<double> value;                              // u
-  std::vector<double> others;                             // a_i
-  double left = std::numeric_limits<double>::infinity();  // of the sum of squares
-};
-
-// A recorded slot, or one more than those recorded.
-using Slot = std::optional<std::size_t>;
-
 using History = std::pair<std::int64_t, std::int64_t>;  // batch entry, KV head
 
 bool is_plain(const Behaviour& b) {
   return b.past() == 0 && b.key.row_divisor == 1 && b.value.row_divisor == 1 && !b.documents &&
          !b.bias && !b.slopes && !b.sink && b.contract.softcap == 0 && b.key_head == b.value_head;
-}
-
-std::vector<double> values_of(const Behaviour& b, const RowPlace& place, std::size_t key) {
-  const OperandRow row =
-      b.value_row(place.batch, b.value_head[extent(place.head)], static_cast<std::int64_t>(key));
-  std::vector<double> values(extent(b.value_size()));
-  for (std::size_t c = 0; c < values.size(); ++c) values[c] = row[static_cast<std::int64_t>(c)];
-  return values;
 }
 
 std::map<History, std::vector<RowPlace>> rows_by_history(const LocalEvidence& evidence) {
@@ -57,108 +33,6 @@ std::map<History, std::vector<RowPlace>> rows_by_history(const LocalEvidence& ev
   for (auto& [history, rows] : all) rows = spread_out(rows, most_slot_rows);
   return all;
 }
-
-std::vector<SlotRow> evaluated(const Behaviour& b, const std::vector<RowPlace>& places) {
-  std::vector<SlotRow> rows;
-  for (const RowPlace& place : places) {
-    SlotRow row{place, evaluate_row<double>(b, place.batch, place.head, place.row), {}};
-    for (std::int64_t c = 0; c < b.value_size(); ++c) row.recorded.push_back(recorded(b, place, c));
-    const bool is_finite =
-        std::ranges::all_of(row.recorded, [](double x) { return std::isfinite(x); });
-    if (!is_finite || row.declared.anything || row.declared.visible.empty()) return {};
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-// The weight that a row gives a slot; 0 where it does not see it.
-double weight_of(const SlotRow& row, const Slot& slot) {
-  if (!slot) return 0;
-  const std::size_t key = *slot;
-  const auto found = std::ranges::lower_bound(row.declared.visible, key);
-  if (found == row.declared.visible.end() || *found != key) return 0;
-  return row.declared.weights[extent(found - row.declared.visible.begin())];
-}
-
-double distance_squared(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0;
-  for (std::size_t c = 0; c < a.size(); ++c) sum += square(a[c] - b[c]);
-  return sum;
-}
-
-class SlotFitter {
- public:
-  SlotFitter(const Behaviour& b, const std::vector<SlotRow>& rows, const Slot& slot) : rows_(rows) {
-    constexpr double first_guess = 0.9;  // of a slot more
-    for (const SlotRow& row : rows) {
-      const double weight = weight_of(row, slot);
-      is_possible_ = is_possible_ && weight < 1 && (!slot || weight > 0);
-      if (!is_possible_) return;
-      std::vector<double>& without = without_.emplace_back(row.declared.output);
-      fit_.others.push_back(slot ? 1 - weight : first_guess);
-      if (slot) leave_out(values_of(b, row.place, *slot), weight, without);
-      all_ += distance_squared(row.recorded, row.declared.output);
-    }
-  }
-
-  SlotFit fitted(int rounds) {
-    if (!is_possible_ || !(all_ > 0)) return fit_;
-    for (int round = 0; round < rounds; ++round) {
-      fit_value();
-      fit_others();
-    }
-    double left = 0;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      for (std::size_t c = 0; c < fit_.value.size(); ++c) {
-        const double a = fit_.others[i];
-        left += square(rows_[i].recorded[c] - a * without_[i][c] - (1 - a) * fit_.value[c]);
-      }
-    }
-    fit_.left = left / all_;
-    return fit_;
-  }
-
- private:
-  static void leave_out(const std::vector<double>& value, double weight,
-                        std::vector<double>& output) {
-    for (std::size_t c = 0; c < value.size(); ++c) {
-      output[c] = (output[c] - weight * value[c]) / (1 - weight);
-    }
-  }
-
-  void fit_value() {
-    fit_.value.assign(without_.front().size(), 0);
-    double squares = 0;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const double a = fit_.others[i];
-      squares += square(1 - a);
-      for (std::size_t c = 0; c < fit_.value.size(); ++c) {
-        fit_.value[c] += (1 - a) * (rows_[i].recorded[c] - a * without_[i][c]);
-      }
-    }
-    for (double& x : fit_.value) x /= squares;
-  }
-
-  // A weight is between 0 and 1, and no row gives all of it to one slot.
-  void fit_others() {
-    constexpr double least = 1e-9;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      double products = 0, squares = 0;
-      for (std::size_t c = 0; c < fit_.value.size(); ++c) {
-        const double along = without_[i][c] - fit_.value[c];
-        products += (rows_[i].recorded[c] - fit_.value[c]) * along;
-        squares += square(along);
-      }
-      if (squares > 0) fit_.others[i] = std::clamp(products / squares, least, 1 - least);
-    }
-  }
-
-  const std::vector<SlotRow>& rows_;
-  std::vector<std::vector<double>> without_;  // A_i
-  SlotFit fit_;
-  double all_ = 0;
-  bool is_possible_ = true;
-};
 
 // Does a row see every key, so that one more would be seen as well?
 bool may_have_more(const Behaviour& b) {
@@ -185,7 +59,7 @@ std::optional<Slot> wrong_slot(const LocalEvidence& evidence, const std::vector<
   std::vector<double> left(slots.size(), std::numeric_limits<double>::infinity());
   tbb::parallel_for(std::size_t{0}, left.size(), [&](std::size_t n) {
     if (evidence.problem.is_late()) return;
-    left[n] = SlotFitter(b, rows, slots[n]).fitted(rounds).left;
+    left[n] = fit_slot(b, rows, slots[n], rounds).left;
   });
   const auto best = std::ranges::min_element(left);
   if (best == left.end() || !(*best < most_left)) return std::nullopt;
@@ -193,62 +67,6 @@ std::optional<Slot> wrong_slot(const LocalEvidence& evidence, const std::vector<
   const auto is_near = [&](double other) { return other < far_more * least; };
   if (std::ranges::count_if(left, is_near) > 1) return std::nullopt;
   return slots[extent(best - left.begin())];
-}
-
-// x of A x = y for a small symmetric A, by elimination with pivots; empty where it has none.
-std::vector<double> solved(std::vector<std::vector<double>> a, std::vector<double> y) {
-  const std::size_t n = y.size();
-  for (std::size_t k = 0; k < n; ++k) {
-    std::size_t pivot = k;
-    for (std::size_t i = k + 1; i < n; ++i) {
-      if (std::abs(a[i][k]) > std::abs(a[pivot][k])) pivot = i;
-    }
-    if (!(std::abs(a[pivot][k]) > 0)) return {};
-    std::swap(a[k], a[pivot]);
-    std::swap(y[k], y[pivot]);
-    for (std::size_t i = k + 1; i < n; ++i) {
-      const double factor = a[i][k] / a[k][k];
-      for (std::size_t j = k; j < n; ++j) a[i][j] -= factor * a[k][j];
-      y[i] -= factor * y[k];
-    }
-  }
-  for (std::size_t k = n; k-- > 0;) {
-    for (std::size_t j = k + 1; j < n; ++j) y[k] -= a[k][j] * y[j];
-    y[k] /= a[k][k];
-  }
-  return y;
-}
-
-// The shortest key with q_i.k' such that row i gives it the weight 1 - a_i.
-std::vector<double> key_of(const Behaviour& b, const std::vector<SlotRow>& rows, const SlotFit& fit,
-                           const Slot& slot) {
-  const double scale = b.score_scaled ? b.scale.midpoint_double() : 1;
-  const std::size_t n = rows.size(), width = extent(b.key_size());
-  std::vector<std::vector<double>> queries;
-  std::vector<double> products;
-  for (std::size_t i = 0; i < n; ++i) {
-    const RowPlace& place = rows[i].place;
-    std::vector<double>& query = queries.emplace_back(width);
-    for (std::size_t d = 0; d < width; ++d) {
-      query[d] = b.query.at(place.batch, place.head, place.row, static_cast<std::int64_t>(d));
-    }
-    // exp(s') = (sum of the others' exp) (1 - a) / a, and log of that sum from the declared row.
-    const double others = log_sum_exp(rows[i].declared) + std::log1p(-weight_of(rows[i], slot));
-    const double a = fit.others[i];
-    products.push_back((others + std::log((1 - a) / a)) / scale);
-  }
-  std::vector<std::vector<double>> gram(n, std::vector<double>(n, 0));
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < n; ++j) {
-      for (std::size_t d = 0; d < width; ++d) gram[i][j] += queries[i][d] * queries[j][d];
-    }
-  }
-  const std::vector<double> factors = solved(std::move(gram), std::move(products));
-  std::vector<double> key(factors.empty() ? 0 : width, 0);
-  for (std::size_t i = 0; i < factors.size(); ++i) {
-    for (std::size_t d = 0; d < width; ++d) key[d] += factors[i] * queries[i][d];
-  }
-  return key;
 }
 
 struct SlotContent {
@@ -312,11 +130,11 @@ std::optional<std::vector<SlotContent>> contents_of(
   const Behaviour& b = evidence.problem.declared;
   std::vector<SlotContent> contents;
   for (const auto& [history, places] : histories) {
-    const std::vector<SlotRow> rows = evaluated(b, places);
+    const std::vector<SlotRow> rows = evaluated_slot_rows(b, places);
     if (rows.size() < 2 || evidence.problem.is_late()) return std::nullopt;
-    const SlotFit fit = SlotFitter(b, rows, slot).fitted(rounds);
+    const SlotFit fit = fit_slot(b, rows, slot, rounds);
     if (fit.value.empty()) return std::nullopt;
-    contents.push_back({history, key_of(b, rows, fit, slot), fit.value});
+    contents.push_back({history, key_of_slot(b, rows, fit, slot), fit.value});
     if (contents.back().key.empty()) return std::nullopt;
   }
   return contents;
@@ -354,7 +172,7 @@ std::optional<Explanation> unrecorded_slot(const LocalEvidence& evidence) {
   const Behaviour& b = evidence.problem.declared;
   if (!is_plain(b) || evidence.region.columns) return std::nullopt;
   const auto histories = rows_by_history(evidence);
-  const std::vector<SlotRow> rows = evaluated(b, histories.begin()->second);
+  const std::vector<SlotRow> rows = evaluated_slot_rows(b, histories.begin()->second);
   if (rows.size() < 2) return std::nullopt;
   const auto slot = wrong_slot(evidence, rows);
   if (!slot) return std::nullopt;
