@@ -5,7 +5,7 @@
 option(GQAVERIFY_WARNINGS_AS_ERRORS "Treat warnings as errors" OFF)
 set(GQAVERIFY_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize= (empty: none)")
 
-# -O3 takes a tenth longer to compile; tests/bench/RESULTS.md, "Building, testing and starting".
+# -O3 takes a tenth longer to compile; tests/bench/RESULTS.md, "Building, testing and starting, 2026-11-30".
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 
 add_library(gqaverify_options INTERFACE)

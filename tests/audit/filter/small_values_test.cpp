@@ -28,7 +28,7 @@ std::vector<double> random_values(test::Random& random, std::size_t count) {
 AttentionProblem problem_of(const std::vector<double>& values, std::int64_t keys,
                             std::int64_t columns) {
   ProblemTensors tensors;
-  tensors.query = encoded_tensor(ElementType::binary64, {1, 2, 1, 1}, {1, 1});
+  tensors.query = encoded_tensor(ElementType::binary64, {1, 2, 1, 1}, std::vector<double>(2, 1));
   tensors.key = encoded_tensor(ElementType::binary64, {1, 2, keys, 1},
                                std::vector<double>(static_cast<std::size_t>(2 * keys), 1));
   tensors.value = encoded_tensor(ElementType::binary64, {1, 2, keys, columns}, values);

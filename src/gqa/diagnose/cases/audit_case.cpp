@@ -100,14 +100,16 @@ bool output_fails_widely(const AuditCase& entry) {
 }
 
 // Is the output explained by something that no contract says: rows of one number, or a rule that
-// holds in one region and is kept elsewhere?
+// holds in one region and is kept elsewhere? Another head map is seen in some heads alone.
 bool is_beyond_contracts(const AuditCase& entry) {
   if (!entry.diagnosis) return false;
   const auto of_output = [](const Explanation& one) { return one.tensor == "output"; };
+  const auto is_local = [](const Explanation& one) {
+    return !one.region.is_everywhere() && family(*one.faults.front().kind) != "head_map";
+  };
   const auto is_beyond = [&](const Explanation& one) {
-    return !of_output(one) ||
-           (!one.faults.empty() &&
-            (!one.region.is_everywhere() || family(*one.faults.front().kind) == "content"));
+    return !of_output(one) || (!one.faults.empty() &&
+                               (is_local(one) || family(*one.faults.front().kind) == "content"));
   };
   const auto& explanations = entry.diagnosis->explanations;
   return std::ranges::any_of(explanations, of_output) &&

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gqa/diagnose/local/least_squares.hpp"
 #include "gqa/num/arithmetic.hpp"
 
 namespace gqa {
@@ -112,6 +111,30 @@ class SlotFitter {
   bool is_possible_ = true;
 };
 
+// x of A x = y for a small symmetric A, by elimination with pivots; empty where it has none.
+std::vector<double> solved(std::vector<std::vector<double>> a, std::vector<double> y) {
+  const std::size_t n = y.size();
+  for (std::size_t k = 0; k < n; ++k) {
+    std::size_t pivot = k;
+    for (std::size_t i = k + 1; i < n; ++i) {
+      if (std::abs(a[i][k]) > std::abs(a[pivot][k])) pivot = i;
+    }
+    if (!(std::abs(a[pivot][k]) > 0)) return {};
+    std::swap(a[k], a[pivot]);
+    std::swap(y[k], y[pivot]);
+    for (std::size_t i = k + 1; i < n; ++i) {
+      const double factor = a[i][k] / a[k][k];
+      for (std::size_t j = k; j < n; ++j) a[i][j] -= factor * a[k][j];
+      y[i] -= factor * y[k];
+    }
+  }
+  for (std::size_t k = n; k-- > 0;) {
+    for (std::size_t j = k + 1; j < n; ++j) y[k] -= a[k][j] * y[j];
+    y[k] /= a[k][k];
+  }
+  return y;
+}
+
 }  // namespace
 
 std::vector<SlotRow> evaluated_slot_rows(const Behaviour& b, const std::vector<RowPlace>& places) {
@@ -150,16 +173,13 @@ std::vector<double> key_of_slot(const Behaviour& b, const std::vector<SlotRow>& 
     const double a = fit.others[i];
     products.push_back((others + std::log((1 - a) / a)) / scale);
   }
-  NormalEquations equations(n);
+  std::vector<std::vector<double>> gram(n, std::vector<double>(n, 0));
   for (std::size_t i = 0; i < n; ++i) {
-    std::vector<double> gram(n, 0);
     for (std::size_t j = 0; j < n; ++j) {
-      for (std::size_t d = 0; d < width; ++d) gram[j] += queries[i][d] * queries[j][d];
+      for (std::size_t d = 0; d < width; ++d) gram[i][j] += queries[i][d] * queries[j][d];
     }
-    equations.add(gram.data(), products[i]);
   }
-  const auto solution = equations.solved();
-  const std::vector<double> factors = solution ? solution->values : std::vector<double>{};
+  const std::vector<double> factors = solved(std::move(gram), std::move(products));
   std::vector<double> key(factors.empty() ? 0 : width, 0);
   for (std::size_t i = 0; i < factors.size(); ++i) {
     for (std::size_t d = 0; d < width; ++d) key[d] += factors[i] * queries[i][d];
