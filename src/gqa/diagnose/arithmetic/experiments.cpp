@@ -16,6 +16,11 @@ std::int64_t chunk_size(std::int64_t size, std::int64_t limit) {
   return limit > 0 ? std::min(size, limit) : size;
 }
 
+// The dv of real heads that holds `columns`, or many of them.
+std::int64_t head_value_size(std::int64_t columns) {
+  return std::min<std::int64_t>((columns + 63) / 64 * 64, 256);
+}
+
 }  // namespace
 
 bool ProbeMatrix::is_finite() const {
@@ -32,7 +37,8 @@ Experiments::Experiments(const ProbeRunner& runner, ElementType type,
     : runner_(runner), type_(type), limits_(limits), form_(find_form()) {}
 
 bool Experiments::takes(const Form& form, std::int64_t key_size) {
-  const std::int64_t value_size = form.equal_sizes ? key_size : key_size + 3;
+  const std::int64_t other_size = key_size == 64 ? 128 : 64;
+  const std::int64_t value_size = form.equal_sizes ? key_size : other_size;
   if (limits_.key_size > 0 && key_size > limits_.key_size) return false;
   return run_as(form, ProbeMatrix(2, key_size), ProbeMatrix(16, key_size),
                 ProbeMatrix(16, value_size))
@@ -43,6 +49,7 @@ bool Experiments::takes(const Form& form, std::int64_t key_size) {
 std::optional<Experiments::Form> Experiments::find_form() {
   std::vector<Form> forms;
   for (const bool single_rows : {false, true}) {
+    if (single_rows && limits_.rows > 1) continue;
     for (const std::int64_t fixed_heads : {0, 2}) {
       for (const bool equal_sizes : {false, true}) {
         if (!equal_sizes && !limits_.free_value_size) continue;
@@ -99,8 +106,9 @@ std::optional<std::vector<double>> Experiments::equal_weight_sums(const ProbeMat
 
 std::optional<ProbeMatrix> Experiments::run_as(const Form& form, const ProbeMatrix& query,
                                                const ProbeMatrix& key, const ProbeMatrix& value) {
-  const std::int64_t rows = form.single_rows ? 1 : chunk_size(query.rows, limits_.queries);
-  std::int64_t columns = chunk_size(value.columns, limits_.value_size);
+  std::int64_t rows = limits_.rows > 0 ? limits_.rows : chunk_size(query.rows, limits_.queries);
+  if (form.single_rows) rows = 1;
+  std::int64_t columns = chunk_size(head_value_size(value.columns), limits_.value_size);
   if (form.equal_sizes) columns = query.columns;
   std::vector<Chunk> chunks;
   for (std::int64_t row = 0; row < query.rows; row += rows) {

@@ -38,11 +38,15 @@ struct ExperimentLimits {
   std::int64_t key_size = 0;
   std::int64_t value_size = 0;
   bool free_value_size = true;  ///< dv may differ from dk
+  /// Query rows of every call, filled up with zeros; 0: as many as the experiment has. Kernels
+  /// choose their way by it: decoding splits keys, a block of queries goes through matrix units.
+  std::int64_t rows = 0;
 };
 ExperimentLimits experiment_limits(const KernelCapabilities& capabilities);
 
 /// Runs o = softmax(q k^T / sqrt(dk)) v on a kernel. Each row of q and each column of v is an
-/// experiment of its own; where the kernel takes few rows or columns, heads hold the others. Finds
+/// experiment of its own; where the kernel takes few rows or columns, heads hold the others. dv is
+/// that of real heads, a multiple of 64 up to 256: kernels take another way for odd ones. Finds
 /// out first what the kernel takes: any dk or one, dv = dk, one query row at a time and causal, one
 /// pair of heads or four query heads on two.
 class Experiments {
