@@ -16,10 +16,9 @@ std::int64_t chunk_size(std::int64_t size, std::int64_t limit) {
   return limit > 0 ? std::min(size, limit) : size;
 }
 
-// The dv of real heads that holds `columns`, or many of them.
-std::int64_t head_value_size(std::int64_t columns) {
-  return std::min<std::int64_t>((columns + 63) / 64 * 64, 256);
-}
+// dv of every call. Kernels take another way for odd ones, and matrix products choose their blocks
+// by it: those of ONNX Runtime sum 512 keys at once for dv = 32, 256 for 64 and 128 from 128 on.
+constexpr std::int64_t head_value_size = 128;
 
 }  // namespace
 
@@ -37,11 +36,10 @@ Experiments::Experiments(const ProbeRunner& runner, ElementType type,
     : runner_(runner), type_(type), limits_(limits), form_(find_form()) {}
 
 bool Experiments::takes(const Form& form, std::int64_t key_size) {
-  const std::int64_t other_size = key_size == 64 ? 128 : 64;
-  const std::int64_t value_size = form.equal_sizes ? key_size : other_size;
+  const std::int64_t value_size = form.equal_sizes ? key_size : head_value_size;
   if (limits_.key_size > 0 && key_size > limits_.key_size) return false;
-  return run_as(form, ProbeMatrix(2, key_size), ProbeMatrix(16, key_size),
-                ProbeMatrix(16, value_size))
+  return run_as(form, ProbeMatrix(2, key_size), ProbeMatrix(fewest_keys, key_size),
+                ProbeMatrix(fewest_keys, value_size))
       .has_value();
 }
 
@@ -108,7 +106,7 @@ std::optional<ProbeMatrix> Experiments::run_as(const Form& form, const ProbeMatr
                                                const ProbeMatrix& key, const ProbeMatrix& value) {
   std::int64_t rows = limits_.rows > 0 ? limits_.rows : chunk_size(query.rows, limits_.queries);
   if (form.single_rows) rows = 1;
-  std::int64_t columns = chunk_size(head_value_size(value.columns), limits_.value_size);
+  std::int64_t columns = chunk_size(head_value_size, limits_.value_size);
   if (form.equal_sizes) columns = query.columns;
   std::vector<Chunk> chunks;
   for (std::int64_t row = 0; row < query.rows; row += rows) {

@@ -46,11 +46,13 @@ ExperimentLimits experiment_limits(const KernelCapabilities& capabilities);
 
 /// Runs o = softmax(q k^T / sqrt(dk)) v on a kernel. Each row of q and each column of v is an
 /// experiment of its own; where the kernel takes few rows or columns, heads hold the others. dv is
-/// that of real heads, a multiple of 64 up to 256: kernels take another way for odd ones. Finds
-/// out first what the kernel takes: any dk or one, dv = dk, one query row at a time and causal, one
-/// pair of heads or four query heads on two.
+/// that of many models, 128. Finds out first what the kernel takes: any dk or one, dv = dk, one
+/// query row at a time and causal, one pair of heads or four query heads on two.
 class Experiments {
  public:
+  /// Kernels for self-attention take no more queries than keys.
+  static constexpr std::int64_t fewest_keys = 64;
+
   /// `runner` must outlive this.
   Experiments(const ProbeRunner& runner, ElementType type, const ExperimentLimits& limits);
 
