@@ -91,6 +91,9 @@ class Experiments {
   };
   std::optional<ProbeMatrix> run_as(const Form& form, const ProbeMatrix& query,
                                     const ProbeMatrix& key, const ProbeMatrix& value);
+  Probe chunk_probe(const Form& form, const ProbeMatrix& query, const ProbeMatrix& key,
+                    const ProbeMatrix& value, const std::vector<Chunk>& chunks, std::int64_t rows,
+                    std::int64_t columns) const;
   bool run_chunks(const Form& form, const ProbeMatrix& query, const ProbeMatrix& key,
                   const ProbeMatrix& value, const std::vector<Chunk>& chunks, std::int64_t rows,
                   std::int64_t columns, ProbeMatrix& output);
