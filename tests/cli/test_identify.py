@@ -38,6 +38,7 @@ class Identify(CommandLine):
         flags += ["--kernel-options", options]
         got = self.run_json(*flags, status=HOLDS)["types"][0]["arithmetic"]
         self.assertEqual(got["reason"], "")
+        self.assertEqual(got["query_rows"], [1, 64])
         read = {entry["entry"]: entry["values"] for entry in got["entries"]}
         self.assertEqual(read["sums over keys"], ["pairwise"])
         self.assertEqual(read["tile of keys"], ["32 keys"])
@@ -47,13 +48,18 @@ class Identify(CommandLine):
         self.assertEqual(read["stored weights"], ["bfloat16"])
         self.assertEqual(read["place of the scale"], ["on q"])
         out = self.run_program(*flags, status=HOLDS).stdout
-        self.assertRegex(out, r"\n  arithmetic +read off in \d+ calls\n")
+        self.assertRegex(out, r"\n  arithmetic +read off in \d+ calls of 1 and of 64 query rows\n")
         self.assertRegex(out, r"\n  stored weights +bfloat16\n")
 
-    def test_no_arithmetic_is_read_of_a_kernel_that_breaks_the_contract(self):
+    def test_no_arithmetic_is_read_of_a_kernel_that_is_wrong_without_any_rule(self):
         got = self.identify("--kernel-options", "scale.twice", status=WRONG)["arithmetic"]
         self.assertEqual(got["entries"], [])
-        self.assertEqual(got["reason"], "it can be read only of a kernel that follows the contract")
+        self.assertEqual(got["query_rows"], [])
+        self.assertEqual(
+            got["reason"],
+            "it can be read only of a kernel that is right where no rule is stated: see probe "
+            "head_map",
+        )
 
     def test_the_tiled_head_map_is_found_and_named(self):
         got = self.identify("--kernel-options", "head_map.tiled", status=WRONG)

@@ -13,6 +13,9 @@ enum exponential { EXP_E, EXP_TWO, EXP_BINARY16 };
 
 static struct arithmetic {
   int64_t tile, splits; /* tile 0: all keys of a split */
+  /* Ways of their own, as released kernels have them; 0: none. Splits of one query row, the tile of
+   * 64 rows and more, and the tile where dv is no multiple of 16. */
+  int64_t decode_splits, prefill_tile, odd_tile;
   bool tree, eager, reciprocal, flushes;
   struct sum_plan keys, products;
   enum arithmetic_format operands, stored, score;
@@ -224,6 +227,14 @@ static void run_head(const struct gqa_kernel_problem* p, int64_t b, int64_t h, d
   }
 }
 
+static struct arithmetic way_of(const struct gqa_kernel_problem* p) {
+  struct arithmetic way = current;
+  if (p->queries == 1 && way.decode_splits > 0) way.splits = way.decode_splits;
+  if (p->queries >= 64 && way.prefill_tile > 0) way.tile = way.prefill_tile;
+  if (p->value_size % 16 != 0 && way.odd_tile > 0) way.tile = way.odd_tile;
+  return way;
+}
+
 int gqa_kernel_run(const struct gqa_kernel_problem* p) {
   const bool plain = p->past == 0 && p->attn_mask == NULL && p->nonpad_kv_seqlen == NULL &&
                      p->sink == NULL && p->alibi_slopes == NULL && p->cu_seqlens_q == NULL &&
@@ -234,9 +245,12 @@ int gqa_kernel_run(const struct gqa_kernel_problem* p) {
       p->keys * (p->key_size + p->value_size + 4) + 2 * p->key_size + 64 * p->value_size;
   double* space = malloc((size_t)needed * sizeof(double));
   if (space == NULL) return 2;
+  const struct arithmetic configured = current;
+  current = way_of(p);
   for (int64_t b = 0; b < p->batch; ++b) {
     for (int64_t h = 0; h < p->q_heads; ++h) run_head(p, b, h, space);
   }
+  current = configured;
   free(space);
   return GQA_KERNEL_OK;
 }
@@ -284,6 +298,12 @@ static bool set_option(const char* word, const char* value) {
   static const char* const flags[] = {"0", "1"};
   const int flag = index_among(value, flags, 2);
   if (strcmp(word, "tile") == 0) return (current.tile = atoi(value)) >= 0;
+  if (strcmp(word, "prefill_tile") == 0) return (current.prefill_tile = atoi(value)) >= 0;
+  if (strcmp(word, "odd_tile") == 0) return (current.odd_tile = atoi(value)) >= 0;
+  if (strcmp(word, "decode_splits") == 0) {
+    current.decode_splits = atoi(value);
+    return current.decode_splits >= 1 && current.decode_splits <= 64;
+  }
   if (strcmp(word, "splits") == 0) {
     current.splits = atoi(value);
     return current.splits >= 1 && current.splits <= 64;

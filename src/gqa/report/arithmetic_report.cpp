@@ -18,6 +18,11 @@ std::string entry_line(const ArithmeticEntry& entry, std::size_t width) {
   return fmt::format("{} {:<{}}  {}\n", mark, entry.entry, width, found);
 }
 
+// "1 and of 64 query rows".
+std::string rows_text(const std::vector<std::int64_t>& rows) {
+  return fmt::format("{} query row{}", fmt::join(rows, " and of "), rows.back() == 1 ? "" : "s");
+}
+
 }  // namespace
 
 std::string arithmetic_text(const KernelArithmetic& arithmetic) {
@@ -27,8 +32,8 @@ std::string arithmetic_text(const KernelArithmetic& arithmetic) {
   std::size_t width = 0;
   for (const ArithmeticEntry& entry : arithmetic.entries)
     width = std::max(width, entry.entry.size());
-  std::string text =
-      fmt::format("  {:<{}}  read off in {} calls\n", "arithmetic", width, arithmetic.calls);
+  std::string text = fmt::format("  {:<{}}  read off in {} calls of {}\n", "arithmetic", width,
+                                 arithmetic.calls, rows_text(arithmetic.query_rows));
   for (const ArithmeticEntry& entry : arithmetic.entries) text += entry_line(entry, width);
   return text;
 }
@@ -43,6 +48,7 @@ nlohmann::ordered_json arithmetic_json(const KernelArithmetic& arithmetic) {
                                {"shown_by", entry.shown_by},
                                {"note", entry.note}});
   }
+  json["query_rows"] = arithmetic.query_rows;
   json["calls"] = arithmetic.calls;
   json["reason"] = arithmetic.reason;
   return json;

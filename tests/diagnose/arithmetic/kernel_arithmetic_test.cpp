@@ -54,13 +54,15 @@ struct KnownDouble {
   std::vector<std::string> open;  ///< may name several answers, or none; for the reason beside it
 };
 
-KernelArithmetic read_double(const KnownDouble& kernel) {
+// In calls of `rows` query rows, or of one and of 64 (0).
+KernelArithmetic read_double(const KnownDouble& kernel, std::int64_t rows) {
   KernelLimits limits;
   limits.seconds = 60;
   KernelHost host = load_kernel("arithmetic", limits);
   host.configure(kernel.options);
-  return read_arithmetic(kernel_runner(host, kernel.type), kernel.type,
-                         experiment_limits(host.capabilities()));
+  ExperimentLimits experiments = experiment_limits(host.capabilities());
+  experiments.rows = rows;
+  return read_arithmetic(kernel_runner(host, kernel.type), kernel.type, experiments);
 }
 
 std::string table_of(const KernelArithmetic& read) {
@@ -73,8 +75,8 @@ std::string table_of(const KernelArithmetic& read) {
 }
 
 // Wrong is an answer without the truth; where one answer is due, several are wrong as well.
-void check(const KnownDouble& kernel) {
-  const KernelArithmetic read = read_double(kernel);
+void check(const KnownDouble& kernel, std::int64_t rows = 1) {
+  const KernelArithmetic read = read_double(kernel, rows);
   CAPTURE(kernel.options);
   CAPTURE(name(kernel.type));
   CAPTURE(table_of(read));
@@ -258,6 +260,64 @@ TEST_CASE("arithmetic: the habits of kernels in binary16 are read off") {
          {"stored weights", "sums over keys", "tile of keys", "maximum of the scores",
           "splits of the keys", "merge of the splits", "accumulator over keys",
           "rounding over keys"}});
+}
+
+TEST_CASE("arithmetic: what a kernel does for one query row and for many is told of each") {
+  // As llama.cpp on the CPU: decoding splits the keys, blocks of queries take tiles of their own.
+  const KernelArithmetic read = read_double({b32, "decode_splits=4,prefill_tile=16", {}, {}}, 0);
+  CAPTURE(table_of(read));
+  CHECK(read.query_rows == std::vector<std::int64_t>{1, 64});
+  const auto values = [&read](const std::string& entry) {
+    const ArithmeticEntry* found = read.find(entry);
+    return found == nullptr ? std::vector<std::string>{} : found->values;
+  };
+  using Words = std::vector<std::string>;
+  CHECK(values("splits of the keys (1 query row)") == Words{"4"});
+  CHECK(values("splits of the keys (64 query rows)") == Words{"1"});
+  CHECK(values("tile of keys (1 query row)") == Words{"64 keys"});
+  CHECK(values("tile of keys (64 query rows)") == Words{"16 keys"});
+  CHECK(values("sums over keys") == Words{"sequential"});
+  CHECK(values("place of the scale") == Words{"on the score"});
+  CHECK(read.find("tile of keys") == nullptr);
+}
+
+TEST_CASE("arithmetic: one table where one query row and many go one way") {
+  check({b32,
+         "tile=32,stored=f16",
+         {{"tile of keys", "32 keys"}, {"stored weights", "binary16"}},
+         {}},
+        0);
+}
+
+TEST_CASE("arithmetic: a way for odd head sizes alone is not taken for the kernel's") {
+  // llama.cpp has one where dv is no multiple of its vector length.
+  check({b32, "odd_tile=8", {}, {}});
+}
+
+TEST_CASE("arithmetic: it is read of kernels that break rules, not of ones that break attention") {
+  struct Sample {
+    const char* fault;
+    bool is_read;
+  };
+  for (const Sample& sample : {Sample{"mask.empty_row_nan", true}, Sample{"window.one_wide", true},
+                               Sample{"softmax.binary16_sum", true}, Sample{"scale.twice", false},
+                               Sample{"head_map.tiled", false}}) {
+    CAPTURE(sample.fault);
+    KernelHost host = load_kernel("faulty");
+    host.configure(sample.fault);
+    const ProbeRunner runner = kernel_runner(host, b32);
+    ExperimentLimits limits = experiment_limits(host.capabilities());
+    limits.rows = 1;
+    const KernelArithmetic read = read_arithmetic(run_probes(runner, b32), runner, limits);
+    CAPTURE(read.reason);
+    CAPTURE(table_of(read));
+    CHECK(read.entries.empty() != sample.is_read);
+    CHECK(read.reason.empty() == sample.is_read);
+    if (std::string(sample.fault) == "softmax.binary16_sum") {
+      CHECK(read.find("accumulator over keys")->values ==
+            std::vector<std::string>{"11 bits (binary16)"});
+    }
+  }
 }
 
 TEST_CASE("arithmetic: a kernel that refuses everything, and a type that is not read, say so") {

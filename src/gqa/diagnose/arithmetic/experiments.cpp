@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <utility>
 
 #include "gqa/attention/encoded_tensor.hpp"
@@ -14,6 +16,36 @@ constexpr std::int64_t elements_per_call = std::int64_t{1} << 23;
 
 std::int64_t chunk_size(std::int64_t size, std::int64_t limit) {
   return limit > 0 ? std::min(size, limit) : size;
+}
+
+// dv of every call. Kernels take another way for odd ones, and matrix products choose their blocks
+// by it: those of ONNX Runtime sum 512 keys at once for dv = 32, 256 for 64 and 128 from 128 on.
+constexpr std::int64_t head_value_size = 128;
+
+// [1, heads, S, columns]: each head holds `columns` columns of the matrix, zeros beyond its end.
+// Heads that hold the same are encoded once: there may be hundreds.
+std::shared_ptr<const TypedTensor> stacked_heads(ElementType type, const ProbeMatrix& matrix,
+                                                 const std::vector<std::int64_t>& first_columns,
+                                                 std::int64_t columns) {
+  const NarrowFormat format = narrow_format(type);
+  auto stack = std::make_shared<TypedTensor>();
+  stack->type = type;
+  stack->shape = {1, static_cast<std::int64_t>(first_columns.size()), matrix.rows, columns};
+  std::map<std::int64_t, std::shared_ptr<const TypedTensor>> heads;
+  for (const std::int64_t first : first_columns) {
+    std::shared_ptr<const TypedTensor>& head = heads[first];
+    if (!head) {
+      std::vector<double> numbers;
+      for (std::int64_t row = 0; row < matrix.rows; ++row) {
+        for (std::int64_t c = first; c < first + columns; ++c) {
+          numbers.push_back(c < matrix.columns ? rounded(matrix(row, c), format) : 0);
+        }
+      }
+      head = encoded_tensor(type, {1, 1, matrix.rows, columns}, numbers);
+    }
+    stack->bytes.insert(stack->bytes.end(), head->bytes.begin(), head->bytes.end());
+  }
+  return stack;
 }
 
 }  // namespace
@@ -32,10 +64,10 @@ Experiments::Experiments(const ProbeRunner& runner, ElementType type,
     : runner_(runner), type_(type), limits_(limits), form_(find_form()) {}
 
 bool Experiments::takes(const Form& form, std::int64_t key_size) {
-  const std::int64_t value_size = form.equal_sizes ? key_size : key_size + 3;
+  const std::int64_t value_size = form.equal_sizes ? key_size : head_value_size;
   if (limits_.key_size > 0 && key_size > limits_.key_size) return false;
-  return run_as(form, ProbeMatrix(2, key_size), ProbeMatrix(16, key_size),
-                ProbeMatrix(16, value_size))
+  return run_as(form, ProbeMatrix(2, key_size), ProbeMatrix(fewest_keys, key_size),
+                ProbeMatrix(fewest_keys, value_size))
       .has_value();
 }
 
@@ -43,6 +75,7 @@ bool Experiments::takes(const Form& form, std::int64_t key_size) {
 std::optional<Experiments::Form> Experiments::find_form() {
   std::vector<Form> forms;
   for (const bool single_rows : {false, true}) {
+    if (single_rows && limits_.rows > 1) continue;
     for (const std::int64_t fixed_heads : {0, 2}) {
       for (const bool equal_sizes : {false, true}) {
         if (!equal_sizes && !limits_.free_value_size) continue;
@@ -99,8 +132,9 @@ std::optional<std::vector<double>> Experiments::equal_weight_sums(const ProbeMat
 
 std::optional<ProbeMatrix> Experiments::run_as(const Form& form, const ProbeMatrix& query,
                                                const ProbeMatrix& key, const ProbeMatrix& value) {
-  const std::int64_t rows = form.single_rows ? 1 : chunk_size(query.rows, limits_.queries);
-  std::int64_t columns = chunk_size(value.columns, limits_.value_size);
+  std::int64_t rows = limits_.rows > 0 ? limits_.rows : chunk_size(query.rows, limits_.queries);
+  if (form.single_rows) rows = 1;
+  std::int64_t columns = chunk_size(head_value_size, limits_.value_size);
   if (form.equal_sizes) columns = query.columns;
   std::vector<Chunk> chunks;
   for (std::int64_t row = 0; row < query.rows; row += rows) {
@@ -123,27 +157,19 @@ std::optional<ProbeMatrix> Experiments::run_as(const Form& form, const ProbeMatr
 
 // Every chunk is a KV head; its query head is the first of its group. Rows and columns beyond the
 // end are zeros.
-bool Experiments::run_chunks(const Form& form, const ProbeMatrix& query, const ProbeMatrix& key,
-                             const ProbeMatrix& value, const std::vector<Chunk>& chunks,
-                             std::int64_t rows, std::int64_t columns, ProbeMatrix& output) {
+Probe Experiments::chunk_probe(const Form& form, const ProbeMatrix& query, const ProbeMatrix& key,
+                               const ProbeMatrix& value, const std::vector<Chunk>& chunks,
+                               std::int64_t rows, std::int64_t columns) const {
   const auto used = static_cast<std::int64_t>(chunks.size());
   const std::int64_t heads = form.fixed_heads > 0 ? form.fixed_heads : used;
-  std::vector<double> queries, keys, values;
+  std::vector<double> queries;
+  std::vector<std::int64_t> first_columns;
   for (std::int64_t head = 0; head < heads * form.group; ++head) {
-    const std::int64_t n = std::min(head / form.group, used - 1);
-    for (std::int64_t row = chunks[static_cast<std::size_t>(n)].row, end = row + rows; row < end;
-         ++row) {
+    const Chunk& chunk = chunks[static_cast<std::size_t>(std::min(head / form.group, used - 1))];
+    if (head % form.group == 0) first_columns.push_back(chunk.column);
+    for (std::int64_t row = chunk.row; row < chunk.row + rows; ++row) {
       for (std::int64_t c = 0; c < query.columns; ++c) {
         queries.push_back(row < query.rows ? rounded(query(row, c), format()) : 0);
-      }
-    }
-  }
-  for (std::int64_t head = 0; head < heads; ++head) {
-    const Chunk& chunk = chunks[static_cast<std::size_t>(std::min(head, used - 1))];
-    for (const double x : key.data) keys.push_back(rounded(x, format()));
-    for (std::int64_t row = 0; row < value.rows; ++row) {
-      for (std::int64_t c = chunk.column; c < chunk.column + columns; ++c) {
-        values.push_back(c < value.columns ? rounded(value(row, c), format()) : 0);
       }
     }
   }
@@ -153,13 +179,20 @@ bool Experiments::run_chunks(const Form& form, const ProbeMatrix& query, const P
   probe.contract.causal_alignment = CausalAlignment::bottom_right;
   probe.tensors.query =
       encoded_tensor(type_, {1, heads * form.group, rows, query.columns}, queries);
-  probe.tensors.key = encoded_tensor(type_, {1, heads, key.rows, key.columns}, keys);
-  probe.tensors.value = encoded_tensor(type_, {1, heads, value.rows, columns}, values);
+  const std::vector<std::int64_t> whole_keys(first_columns.size(), 0);
+  probe.tensors.key = stacked_heads(type_, key, whole_keys, key.columns);
+  probe.tensors.value = stacked_heads(type_, value, first_columns, columns);
+  return probe;
+}
+
+bool Experiments::run_chunks(const Form& form, const ProbeMatrix& query, const ProbeMatrix& key,
+                             const ProbeMatrix& value, const std::vector<Chunk>& chunks,
+                             std::int64_t rows, std::int64_t columns, ProbeMatrix& output) {
   ++calls_;
-  const ProbeAnswer answer = runner_(probe);
+  const ProbeAnswer answer = runner_(chunk_probe(form, query, key, value, chunks, rows, columns));
   if (!answer.supported || !answer.finding.empty() || !answer.output) return false;
   const Tensor<double> numbers = decode(*answer.output, "output");
-  for (std::int64_t n = 0; n < used; ++n) {
+  for (std::int64_t n = 0; n < static_cast<std::int64_t>(chunks.size()); ++n) {
     const Chunk& chunk = chunks[static_cast<std::size_t>(n)];
     for (std::int64_t row = 0; row < std::min(rows, query.rows - chunk.row); ++row) {
       for (std::int64_t c = 0; c < std::min(columns, value.columns - chunk.column); ++c) {

@@ -38,15 +38,21 @@ struct ExperimentLimits {
   std::int64_t key_size = 0;
   std::int64_t value_size = 0;
   bool free_value_size = true;  ///< dv may differ from dk
+  /// Query rows of every call, filled up with zeros; 0: as many as the experiment has. Kernels
+  /// choose their way by it: decoding splits keys, a block of queries goes through matrix units.
+  std::int64_t rows = 0;
 };
 ExperimentLimits experiment_limits(const KernelCapabilities& capabilities);
 
 /// Runs o = softmax(q k^T / sqrt(dk)) v on a kernel. Each row of q and each column of v is an
-/// experiment of its own; where the kernel takes few rows or columns, heads hold the others. Finds
-/// out first what the kernel takes: any dk or one, dv = dk, one query row at a time and causal, one
-/// pair of heads or four query heads on two.
+/// experiment of its own; where the kernel takes few rows or columns, heads hold the others. dv is
+/// that of many models, 128. Finds out first what the kernel takes: any dk or one, dv = dk, one
+/// query row at a time and causal, one pair of heads or four query heads on two.
 class Experiments {
  public:
+  /// Kernels for self-attention take no more queries than keys.
+  static constexpr std::int64_t fewest_keys = 64;
+
   /// `runner` must outlive this.
   Experiments(const ProbeRunner& runner, ElementType type, const ExperimentLimits& limits);
 
@@ -85,6 +91,9 @@ class Experiments {
   };
   std::optional<ProbeMatrix> run_as(const Form& form, const ProbeMatrix& query,
                                     const ProbeMatrix& key, const ProbeMatrix& value);
+  Probe chunk_probe(const Form& form, const ProbeMatrix& query, const ProbeMatrix& key,
+                    const ProbeMatrix& value, const std::vector<Chunk>& chunks, std::int64_t rows,
+                    std::int64_t columns) const;
   bool run_chunks(const Form& form, const ProbeMatrix& query, const ProbeMatrix& key,
                   const ProbeMatrix& value, const std::vector<Chunk>& chunks, std::int64_t rows,
                   std::int64_t columns, ProbeMatrix& output);

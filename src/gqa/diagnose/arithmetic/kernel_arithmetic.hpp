@@ -11,7 +11,10 @@
 namespace gqa {
 
 struct KernelArithmetic {
-  std::vector<ArithmeticEntry> entries;  ///< empty: nothing was read, see `reason`
+  /// Empty: nothing was read, see `reason`. What differs between calls of one query row and of a
+  /// block of them is there twice, "tile of keys (1 query row)" and "tile of keys (64 query rows)".
+  std::vector<ArithmeticEntry> entries;
+  std::vector<std::int64_t> query_rows;  ///< of the calls that it was read in: {1, 64}
   std::int64_t calls = 0;                ///< of the kernel
   std::string reason;
 
@@ -27,14 +30,20 @@ struct KernelArithmetic {
 ///
 /// The kernel must follow the plain contract softmax(q k^T / sqrt(dk)) v: read `identify` first, a
 /// kernel with a wrong scale is read wrongly. Types: binary32, binary16 and bfloat16; others are
-/// not read, with a reason. `runner` may put each call in any way it likes; about 20 calls, more
-/// where few rows or columns fit into one.
+/// not read, with a reason. `runner` may put each call in any way it likes; about 20 calls for each
+/// number of query rows, more where few rows or columns fit into one.
+///
+/// It is read twice, in calls of one query row and of 64, since kernels decode in another way than
+/// they prefill: one table for both would be of no call that anybody makes. `limits.rows` asks for
+/// one number of rows alone.
 ///
 /// Source of the probes for orders of summation: Xie et al., "FPRev", USENIX ATC 2025.
 KernelArithmetic read_arithmetic(const ProbeRunner& runner, ElementType type,
                                  const ExperimentLimits& limits = {});
 
-/// The same after the probes of the contract: nothing is read of a kernel that fails one of them.
+/// The same after the probes of the contract: nothing is read of a kernel that fails one that
+/// states no rule, unless a narrow running sum explains it alone. What it does with masks, windows
+/// and other rules is not asked here.
 KernelArithmetic read_arithmetic(const ProbeReport& report, const ProbeRunner& runner,
                                  const ExperimentLimits& limits = {});
 

@@ -188,11 +188,14 @@ std::vector<ArithmeticEntry> read_subnormals(Experiments& experiments) {
   const FloatFormat& format = *float_format(experiments.type());
   const double normal = std::ldexp(1, format.minimum_exponent);
   const std::int64_t width = experiments.key_size(16);
-  // The mean of the smallest normal number and zero, and that of two equal subnormal numbers.
-  ProbeMatrix value(2, 2);
-  value(0, 0) = normal;
-  value(0, 1) = value(1, 1) = normal / 2;
-  const auto output = experiments.run(ProbeMatrix(1, width), ProbeMatrix(2, width), value);
+  // The mean of the smallest normal number and zero, and that of equal subnormal numbers.
+  constexpr std::int64_t keys = Experiments::fewest_keys;
+  ProbeMatrix value(keys, 2);
+  for (std::int64_t j = 0; j < keys; ++j) {
+    value(j, 0) = j % 2 == 0 ? normal : 0;
+    value(j, 1) = normal / 2;
+  }
+  const auto output = experiments.run(ProbeMatrix(1, width), ProbeMatrix(keys, width), value);
   std::vector<std::string> outputs, inputs;
   if (output) {
     const bool kept = output->data[0] == normal / 2;
@@ -204,7 +207,7 @@ std::vector<ArithmeticEntry> read_subnormals(Experiments& experiments) {
   const std::string why = inputs.empty() ? "shows only where outputs are kept" : "";
   return {arithmetic_entry("subnormal outputs", outputs,
                            "the mean of the smallest normal number and zero"),
-          arithmetic_entry("subnormal values", inputs, "the mean of two subnormal values", why)};
+          arithmetic_entry("subnormal values", inputs, "the mean of equal subnormal values", why)};
 }
 
 }  // namespace gqa

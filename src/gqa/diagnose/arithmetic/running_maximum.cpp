@@ -54,7 +54,8 @@ Survivals survivals(Experiments& experiments, std::int64_t total, const LaterKey
 // refused.
 std::optional<bool> weight_vanishes(Experiments& experiments, double score) {
   const std::int64_t width = experiments.key_size(64);
-  ProbeMatrix key(2, width), query(1, width), value(2, 1);
+  constexpr std::int64_t keys = Experiments::fewest_keys;
+  ProbeMatrix key(keys, width), query(1, width), value(keys, 1);
   key(0, 0) = 1;
   query(0, 0) = score * std::sqrt(static_cast<double>(width));
   value(1, 0) = experiments.type() == ElementType::binary16 ? 0x1p15 : 0x1p100;

@@ -138,7 +138,7 @@ std::vector<std::size_t> telling_arguments(const ModelOutputs& outputs) {
 std::optional<std::vector<double>> asked_outputs(Experiments& experiments,
                                                  const KnownArithmetic& known,
                                                  const std::vector<Argument>& arguments) {
-  constexpr std::int64_t keys = 16;
+  constexpr std::int64_t keys = Experiments::fewest_keys;
   const auto count = static_cast<std::int64_t>(arguments.size());
   ProbeMatrix query(count, known.width), key(keys, known.width), value(keys, 2);
   for (std::int64_t n = 0; n < count; ++n) {

@@ -15,7 +15,7 @@ using Numbers = std::vector<double>;
 // s1 - s0 of every query row, in units of 1/sqrt(dk); NaN where an output vanishes.
 std::optional<Numbers> shown_scores(Experiments& experiments, const ProbeMatrix& query,
                                     const Numbers& odd_key, const Numbers& even_key = {}) {
-  constexpr std::int64_t keys = 64;
+  constexpr std::int64_t keys = Experiments::fewest_keys;
   const std::int64_t width = query.columns;
   ProbeMatrix key(keys, width), value(keys, 2);
   for (std::int64_t j = 0; j < keys; ++j) {

@@ -43,7 +43,7 @@ std::vector<WeightRow> drawn_rows(NarrowFormat type, NarrowFormat operands, doub
 }
 
 bool ask(Experiments& experiments, std::vector<WeightRow>& rows, std::int64_t width) {
-  constexpr std::int64_t keys = 16;
+  constexpr std::int64_t keys = Experiments::fewest_keys;
   const double root = std::sqrt(static_cast<double>(width));
   const auto count = static_cast<std::int64_t>(rows.size());
   ProbeMatrix query(count, width), key(keys, width), value(keys, count);

@@ -29,6 +29,7 @@ bool holds_with(const ProbeResult& result, const Tolerance& tolerance,
                 std::span<const Fault> known);
 
 /// What the first row of causal_more_queries holds: "zero", "NaN", "the mean of all values".
+/// nullopt, too, where the adapted probe that was asked has no row without a key.
 std::optional<std::string> read_empty_row(const ProbeResult& result);
 
 /// "no effect" or "NaN in the output".
