@@ -95,14 +95,21 @@ IdentifiedRecording identified(Recording& recording, const IdentifyFlags& flags)
 
 void identify_path(const std::string& path, const IdentifyFlags& flags,
                    std::vector<IdentifiedRecording>& results) {
+  std::vector<std::filesystem::path> files;
   try {
-    for (const std::filesystem::path& found : find_recordings(path)) {
+    files = find_recordings(path);
+  } catch (const InputError& error) {
+    results.push_back({path, {}, error.what(), error.code()});
+  }
+  // A file that cannot be read keeps nobody from the others of its folder.
+  for (const std::filesystem::path& found : files) {
+    try {
       for (Recording& recording : read_recordings(found, flags.tensors.choice())) {
         results.push_back(identified(recording, flags));
       }
+    } catch (const InputError& error) {
+      results.push_back({found.string(), {}, error.what(), error.code()});
     }
-  } catch (const InputError& error) {
-    results.push_back({path, {}, error.what(), error.code()});
   }
 }
 
