@@ -40,14 +40,16 @@ def as_text(lines):
     made = []
     for paragraph in paragraphs:
         rows = paragraph.split("\n")
-        if any(row.startswith(" ") for row in rows):
+        if all(row.startswith(" ") for row in rows):  # code
             made += ["::", "", *("    " + row for row in rows), ""]
             continue
         words = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", "\n".join(rows))
         parts = re.split(r"(``[^`]+``)", words)
         parts[::2] = [re.sub(r"([\\*|_])", r"\\\1", part) for part in parts[::2]]
-        made += ["".join(parts), ""]
-    made = "\n".join(made).split("\n")
+        rows = "".join(parts).split("\n")
+        if any(row.startswith(" ") for row in rows):  # a list of terms, each on a line
+            rows = ["| " + row if not row.startswith(" ") else "  " + row.strip() for row in rows]
+        made += [*rows, ""]
     return made
 
 

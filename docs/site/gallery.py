@@ -4,7 +4,7 @@
 usage: gallery.py PROJECT_DIR PROGRAM PAGES_DIR OUTPUT_DIR
 
 The document's own commands are run, as the documentation test runs them; each page that they write
-goes to OUTPUT_DIR, and PAGES_DIR/docs/gallery.md shows it. Exit status 1 if a command prints something
+goes to OUTPUT_DIR, and the gallery.md of PAGES_DIR shows it. Exit status 1 if a command prints something
 else than the document says.
 """
 
