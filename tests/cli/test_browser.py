@@ -173,6 +173,13 @@ class PagesInABrowser(CommandLine):
         self.assertLessEqual(self.printed_pages(), 7)
         self.browser.evaluate("document.querySelectorAll('.d-fail').forEach(e => e.remove())")
         self.assertLessEqual(self.printed_pages(), 3)
+        # A heading with a button in a box of its own is not repeated on the pages that follow, and one
+        # whose terms are a grid stays behind alone.
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        style = "getComputedStyle(document.querySelector('{}')).display"
+        for selector, display in {"th button": "contents", "dl div": "block"}.items():
+            self.assertEqual(self.browser.evaluate(style.format(selector)), display)
+        self.browser.call("Emulation.setEmulatedMedia", media="")
 
     def test_captions_are_whole_on_a_phone(self):
         self.browser.open(self.many(), width=PHONE)

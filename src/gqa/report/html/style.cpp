@@ -119,7 +119,8 @@ svg .seen{fill:var(--ink)}svg .partly{fill:var(--ink-soft);stroke:var(--ink);str
 svg .hidden{fill:var(--none);stroke:var(--line);stroke-width:1}
 svg .extra{fill:var(--bad)}
 svg .missing{fill:var(--bad-ground);stroke:var(--bad);stroke-width:1.5}
-svg .onextra{fill:var(--ground);font-weight:700}svg .onmissing{fill:var(--bad);font-weight:700}
+svg .onextra{fill:var(--ground);font-weight:700;font-size:11px}
+svg .onmissing{fill:var(--bad);font-weight:700;font-size:11px}
 svg .violation{fill:#000000;stroke:#ffffff;stroke-width:1.5;paint-order:stroke}
 svg .title{fill:var(--quiet);font-size:11.5px;font-style:italic}
 svg .cross{stroke:var(--bad);stroke-width:2;fill:none}
@@ -151,8 +152,12 @@ details{border:0;margin:0}details>*{display:block}
 details::details-content{display:block;content-visibility:visible;block-size:auto;opacity:1}
 summary{padding-left:0}.fold{padding:0 0 .6rem}
 table{font-size:8.5pt;min-width:0;width:100%}th,td{padding-right:.6rem;overflow-wrap:anywhere}
-thead th{overflow-wrap:normal}th button{text-decoration:none}
-.index,.number{white-space:normal}.prose,.name{min-width:0}caption{max-width:none}dl{display:block}
+thead th{overflow-wrap:normal}th button{display:contents}
+.index,.number{white-space:normal}.prose,.name{min-width:0}caption{max-width:none}
+dl{display:block}dl div{display:block;break-inside:avoid}
+dt,dd{display:inline-block;vertical-align:top}dt{width:11rem}dd{width:calc(100% - 12rem)}
+.pictures{display:block}.pictures>figure{display:inline-block;vertical-align:top;max-width:48%}
+.quiet:has(+.pictures){break-after:avoid}
 .paper{display:block}.failures-on-paper .d-pass{display:none}
 figure,tr,.fault,.banner{break-inside:avoid}h2,h3,h4,summary{break-after:avoid}}
 )css";
