@@ -127,6 +127,17 @@ class AuditPage(HtmlTest):
         self.assertIn("Zeros would fail in 12 of 12 rows", banner)
         self.assertRegex(banner, r"at most \d+ % of what is allowed")
 
+    def test_what_is_open_says_why_first(self):
+        tensors = problem()
+        tensors["key"][1][3] = math.nan
+        path = self.folder / "nan.safetensors"
+        safetensors_file.write(path, {"attention": json.dumps({"causal": True})}, tensors)
+        page = self.page("audit", path, status=UNDECIDED)
+        banner = page.text(next(e for e in page.all("div") if e.get("class") == "banner open"))
+        order = ["are open: they read NaN or infinity; key[0,0,1,1] is nan", "largest certified error"]
+        places = [banner.index(words) for words in order]
+        self.assertEqual(places, sorted(places), banner)
+
     def test_keys_that_should_not_be_seen_are_marked(self):
         path = self.folder / "kernel.safetensors"
         tensors = problem(causal=False)

@@ -62,6 +62,39 @@ def breaches(root):
     return found, count
 
 
+def breaches_in_a_browser(root, site):
+    """Pages that complain or scroll sideways, as wide and as narrow screens show them; none without a
+    Chromium."""
+    sys.path.insert(0, str(root / "tests/cli"))
+    import browser  # of this project
+
+    if browser.find_browser() is None:
+        print("no Chromium: the site's pages were not opened")
+        return []
+    found = []
+    shown = browser.Browser()
+    try:
+        for page in [site / "index.html", *sorted((site / "docs").glob("*.html")), site / "python.html"]:
+            for width, scheme in ((1200, "light"), (375, "dark")):
+                shown.open(page, width=width, scheme=scheme)
+                name = f"{page.relative_to(site)} at {width}, {scheme}"
+                found += [f"{name}: {str(said)[:300]}" for said in shown.complaints()]
+                if shown.evaluate("document.documentElement.scrollWidth") > width:
+                    found.append(f"{name} scrolls sideways")
+                ground = shown.evaluate("getComputedStyle(document.body).backgroundColor")
+                is_dark = sum(map(int, re.findall(r"\d+", ground)[:3])) < 200
+                if is_dark != (scheme == "dark"):
+                    found.append(f"{name}: the ground is {ground}")
+        # The index of the search is a script of the site's own, which a file's page may load.
+        shown.open(site / "search.html")
+        query = "Search.performSearch('softcap'); document.querySelector('#search-results') !== null"
+        if not shown.evaluate(query):
+            found.append("the search does not start")
+    finally:
+        shown.close()
+    return found
+
+
 def breaches_of_the_site(root, program):
     with tempfile.TemporaryDirectory(prefix="gqaverify-site-") as folder:
         site = Path(folder) / "site"
@@ -84,7 +117,7 @@ def breaches_of_the_site(root, program):
         }.items():
             if not (site / page).is_file() or words not in (site / page).read_text(encoding="utf-8"):
                 found.append(f"{page} does not show {words}")
-        return found
+        return found + breaches_in_a_browser(root, site)
 
 
 def main():

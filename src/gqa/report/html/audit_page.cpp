@@ -162,9 +162,11 @@ Markup single_summary(const AuditCase& entry) {
     violated = true;
   }
   content += what_to_try(entry);
-  if (!violated) content += shares_of(entry);
-  const std::string more = more_of(entry);
-  if (!more.empty()) content += paragraph(more);
+  const Markup shares = violated ? Markup() : shares_of(entry);
+  const std::string words = more_of(entry);
+  const Markup more = words.empty() ? Markup() : paragraph(words);
+  // Of what is open, why; how near the rest is comes after it.
+  content += entry.verdict == Verdict::undecided ? more + shares : shares + more;
   return content + cannot_show(entry);
 }
 
