@@ -52,7 +52,8 @@ const Published published[] = {
          "bfloat16", "num_attention_heads": 16, "num_key_value_heads": 16, "max_window_layers": 21,
          "sliding_window": 4096, "use_sliding_window": false})",
      16, 128, 0, 196'608},
-    // huggingface.co/OPEA/Qwen2-VL-7B-Instruct-int4-sym-inc: the shape; the rest from Qwen2 files
+    // huggingface.co/PKU-Alignment/s1-m_7b_beta, tuned from it;
+    // OPEA/Qwen2-VL-7B-Instruct-int4-sym-inc
     {"Qwen/Qwen2-VL-7B-Instruct",
      R"({"model_type": "qwen2_vl", "hidden_size": 3584, "num_hidden_layers": 28, "torch_dtype":
          "bfloat16", "num_attention_heads": 28, "num_key_value_heads": 4, "max_window_layers": 28,
