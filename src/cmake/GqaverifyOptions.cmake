@@ -5,6 +5,9 @@
 option(GQAVERIFY_WARNINGS_AS_ERRORS "Treat warnings as errors" OFF)
 set(GQAVERIFY_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize= (empty: none)")
 
+# -O3 takes a tenth longer to compile; tests/bench/RESULTS.md, "Building, testing and starting".
+string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+
 add_library(gqaverify_options INTERFACE)
 target_compile_features(gqaverify_options INTERFACE cxx_std_20)
 target_compile_options(gqaverify_options INTERFACE
@@ -31,7 +34,7 @@ endif()
 # are therefore compiled together, at most so many at once; equal names in their unnamed namespaces
 # are an error then. Debuggers and profilers do not mind; tools that want one file each switch it off.
 option(GQAVERIFY_UNITY "Compile the files of a folder together" ON)
-set(GQAVERIFY_UNITY_LINES 1600 CACHE STRING "Lines of one batch, about")
+set(GQAVERIFY_UNITY_LINES 6000 CACHE STRING "Lines of one batch, about")
 
 # gqaverify_unity(TARGET): after all sources have been named.
 function(gqaverify_unity target)

@@ -40,7 +40,7 @@ Answers answers_of(const AttentionProblem& problem, const std::shared_ptr<TypedT
   return answers;
 }
 
-std::vector<Tolerance> tolerances() {
+std::vector<Tolerance> lse_tolerances() {
   std::vector<Tolerance> all{AbsoluteRelativeTolerance{make_rational(1, 1000), 0},
                              AbsoluteRelativeTolerance{0, make_rational(1, 1 << 20)},
                              UlpTolerance{2}};
@@ -73,7 +73,7 @@ TEST_CASE("lse tiles: every row has the verdict of enclosures, under every toler
       x = static_cast<double>(static_cast<float>(x));
     }
     const auto recorded = tensor_of(ElementType::binary32, {r.batch, r.q_heads, r.queries}, values);
-    for (const Tolerance& tolerance : tolerances()) {
+    for (const Tolerance& tolerance : lse_tolerances()) {
       CAPTURE(seed);
       CAPTURE(describe(tolerance));
       const Answers slow = answers_of(problem, recorded, tolerance, false);
