@@ -68,7 +68,7 @@ ExitStatus identify_kernel(const IdentifyFlags& options) {
                         arithmetic_text(arithmetic));
     json["types"].push_back(identify_json(reports.back(), rules));
     json["types"].back()["arithmetic"] = arithmetic_json(arithmetic);
-    shown.push_back({reports.back(), rules});
+    shown.push_back({reports.back(), rules, arithmetic});
   }
   write_results(text, json, options.files, [&] {
     return probe_html(host.capabilities().name, shown, page_origin({options.kernel.library()}));
@@ -95,14 +95,21 @@ IdentifiedRecording identified(Recording& recording, const IdentifyFlags& flags)
 
 void identify_path(const std::string& path, const IdentifyFlags& flags,
                    std::vector<IdentifiedRecording>& results) {
+  std::vector<std::filesystem::path> files;
   try {
-    for (const std::filesystem::path& found : find_recordings(path)) {
+    files = find_recordings(path);
+  } catch (const InputError& error) {
+    results.push_back({path, {}, error.what(), error.code()});
+  }
+  // A file that cannot be read keeps nobody from the others of its folder.
+  for (const std::filesystem::path& found : files) {
+    try {
       for (Recording& recording : read_recordings(found, flags.tensors.choice())) {
         results.push_back(identified(recording, flags));
       }
+    } catch (const InputError& error) {
+      results.push_back({found.string(), {}, error.what(), error.code()});
     }
-  } catch (const InputError& error) {
-    results.push_back({path, {}, error.what(), error.code()});
   }
 }
 
@@ -119,9 +126,6 @@ ExitStatus status_of(const std::vector<IdentifiedRecording>& results) {
 }
 
 ExitStatus identify_recordings(const IdentifyFlags& flags) {
-  if (!flags.files.html.empty()) {
-    throw InputError("output.no_page", "--html", "there is no page of recordings; take --json");
-  }
   std::vector<IdentifiedRecording> results;
   Progress progress("recordings", static_cast<std::int64_t>(flags.paths.size()));
   std::int64_t done = 0;
@@ -136,7 +140,8 @@ ExitStatus identify_recordings(const IdentifyFlags& flags) {
     text += identified_text(result);
     json["recordings"].push_back(identified_json(result));
   }
-  write_results(text, json, flags.files.json);
+  write_results(text, json, flags.files,
+                [&] { return identified_html(results, page_origin(flags.paths)); });
   return status_of(results);
 }
 

@@ -14,9 +14,11 @@
 #include "gqa/io/json.hpp"
 #include "gqa/io/output_projections.hpp"
 #include "gqa/io/recordings.hpp"
+#include "gqa/report/html/pages.hpp"
 #include "gqa/report/rank_report.hpp"
 #include "gqa/theory/rank_certificates.hpp"
 #include "output.hpp"
+#include "page_origin_of.hpp"
 #include "progress.hpp"
 
 namespace gqa::program {
@@ -30,7 +32,7 @@ struct RankOptions {
   StatedContract contract;
   std::string checkpoint;
   std::string certificates;
-  std::string json;
+  OutputFiles files;
 };
 
 void write_in_folder(const std::filesystem::path& folder, const std::string& file,
@@ -50,7 +52,8 @@ ExitStatus prove(const RankOptions& options) {
       write_in_folder(options.certificates, name + ".json", certificate.dump() + "\n");
     }
   }
-  write_results(rank_text(report), rank_json(report), options.json);
+  write_results(rank_text(report), rank_json(report), options.files,
+                [&] { return rank_html(report, page_origin({})); });
   return report.proved() ? all_holds : undecided;
 }
 
@@ -102,7 +105,8 @@ ExitStatus measure(const RankOptions& options) {
     }
     progress.update(++done);
   }
-  write_results(rank_text(ranks), rank_json(ranks), options.json);
+  write_results(rank_text(ranks), rank_json(ranks), options.files,
+                [&] { return rank_html(ranks, page_origin(options.recordings)); });
   return certified(ranks) ? all_holds : undecided;
 }
 
@@ -173,8 +177,7 @@ Command add_rank(CLI::App& program) {
          "..., whose output projections count")
       ->type_name("FILE")
       ->needs(recording);
-  app->add_option("--json", options->json, "Write JSON to FILE, - for standard output")
-      ->type_name("FILE");
+  options->files.add_to(*app);
   return {app, [options](Cluster&) {
             return options->recordings.empty() ? prove(*options) : measure(*options);
           }};

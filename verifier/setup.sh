@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building gqaverify needs and that are missing.
 #
-# usage: verifier/setup.sh [tests] [format] [benchmarks] [python] [packages]
+# usage: verifier/setup.sh [tests] [format] [benchmarks] [python] [packages] [site]
 #
 # Says nothing and asks apt nothing when everything is in place. Installs through
 # apt as root or through sudo without a password; otherwise prints the line to run
@@ -63,6 +63,9 @@ needed_packages() {
       format) printf '%s\n' clang-format git ;;
       benchmarks) printf '%s\n' libbenchmark-dev python3 ;;
       python) printf '%s\n' pybind11-dev python3-dev python3-numpy ;;
+      site)
+        printf '%s\n' python3-sphinx python3-myst-parser furo doxygen python3-numpy
+        ;;
       packages) printf '%s\n' dpkg-dev file pybind11-dev python3-dev python3-numpy ;;
     esac
   done
@@ -121,8 +124,8 @@ install_packages() {
 main() {
   local group missing
   for group in "$@"; do
-    if [[ ! $group =~ ^(tests|format|benchmarks|python|packages)$ ]]; then
-      say "unknown group '$group'; the groups are tests, format, benchmarks, python, packages"
+    if [[ ! $group =~ ^(tests|format|benchmarks|python|packages|site)$ ]]; then
+      say "unknown group '$group'; the groups are tests, format, benchmarks, python, packages, site"
       return 64
     fi
   done

@@ -110,6 +110,11 @@ class Gradients(CommandLine):
         self.assertEqual(text.count("query heads down (b: batch entry, h: head), query rows across"), 1)
         self.assertEqual(text.count("KV heads down (b: batch entry, h: head), keys across"), 2)
         self.assertEqual(text.count("Histogram of certified errors in ulp"), 3)
+        # The verdict's own words are of what fails, not of the first output.
+        banner = page.text(next(e for e in page.all("div") if (e.get("class") or "").startswith("banner")))
+        self.assertIn("20 of 20 elements of grad_key violate the tolerance.", banner)
+        self.assertNotIn("of what is allowed", banner)
+        self.assertLess(text.index("Errors of grad_key"), text.index("Errors of grad_query"))
         # The worst elements of the gradient that fails, and none of the one that passes.
         self.assertEqual(text.count("The worst elements: batch entry, KV head, key, column"), 1)
         after = text.split("Errors of grad_key")[1].split("Errors of grad_value")

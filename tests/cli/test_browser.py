@@ -1,7 +1,9 @@
 """The pages of --html in a headless Chromium; skipped where there is none."""
 
+import base64
 import json
 import os
+import re
 import unittest
 from pathlib import Path
 
@@ -63,7 +65,10 @@ class PagesInABrowser(CommandLine):
             size = shape[0] * shape[1] * shape[2] * tensors["value"][0][3]
             tensors["output"] = ([*shape[:3], tensors["value"][0][3]], [0.0] * size)
             safetensors_file.write(file, metadata, tensors)
+        group = ["rank", "--group-size", 4, "--positions", 12, "--value-size", 2]
         return {
+            "rank": self.write(*group, status=HOLDS),
+            "identify": self.write("identify", self.recording("b.safetensors", kv_head=lambda h: h % 2), status=HOLDS),
             "audit": self.write("audit", self.recording("a.safetensors", kv_head=lambda h: h % 2), status=WRONG),
             "corpus": self.corpus(),
             "enumerate": self.write("enumerate", status=HOLDS),
@@ -129,6 +134,81 @@ class PagesInABrowser(CommandLine):
         target = self.browser.evaluate("location.hash.slice(1)")
         opened = f"document.getElementById('{target}').closest('details').open"
         self.assertTrue(self.browser.evaluate(opened))
+
+    def many(self):
+        for number in range(14):
+            self.recording(f"many/{number}.safetensors", rows=64 if number else 3, kv_head=lambda h, n=number: h % 2 if n == 0 else h // 2)
+        return self.write("audit", self.folder / "many", status=WRONG)
+
+    def column(self, number):
+        rows = f"[...document.querySelectorAll('.sortable tbody tr')].map(r => r.cells[{number}].textContent.trim())"
+        return self.browser.evaluate(rows)
+
+    def test_a_heading_sorts_by_its_column_and_a_second_press_turns_it_round(self):
+        self.browser.open(self.many())
+        headings = "document.querySelectorAll('.sortable thead button')"
+        names = self.browser.evaluate(f"[...{headings}].map(b => b.textContent)")
+        elements = names.index("Elements")
+        for _ in range(2):
+            self.browser.evaluate(f"{headings}[{elements}].click()")
+            found = [int(words.replace(",", "")) for words in self.column(elements)]
+            self.assertEqual(len(found), 14)
+            rises = self.browser.evaluate("document.querySelector('[aria-sort]').ariaSort") == "ascending"
+            self.assertEqual(found, sorted(found, reverse=not rises))
+        self.assertTrue(rises)
+        # Names by their numbers: 2 before 10.
+        self.browser.evaluate(f"{headings}[0].click()")
+        self.assertEqual(self.column(0), [f"{n}.safetensors" for n in range(14)])
+        largest = names.index("Largest error, ulp")
+        self.browser.evaluate(f"{headings}[{largest}].click()")
+        self.assertIn("×10", self.column(largest)[0])  # of the case that fails
+        self.assertEqual(self.browser.complaints(), [])
+
+    def printed_pages(self):
+        pdf = base64.b64decode(self.browser.call("Page.printToPDF")["data"])
+        return len(re.findall(rb"/Type ?/Page\b", pdf))
+
+    def test_many_passes_are_printed_as_a_table_and_failures_in_full(self):
+        self.browser.open(self.many())
+        self.assertLessEqual(self.printed_pages(), 7)
+        self.browser.evaluate("document.querySelectorAll('.d-fail').forEach(e => e.remove())")
+        self.assertLessEqual(self.printed_pages(), 3)
+        # A heading with a button in a box of its own is not repeated on the pages that follow, and one
+        # whose terms are a grid stays behind alone.
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        style = "getComputedStyle(document.querySelector('{}')).display"
+        for selector, display in {"th button": "contents", "dl div": "block"}.items():
+            self.assertEqual(self.browser.evaluate(style.format(selector)), display)
+        self.browser.call("Emulation.setEmulatedMedia", media="")
+
+    def test_captions_are_whole_on_a_phone(self):
+        self.browser.open(self.many(), width=PHONE)
+        self.browser.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        ends = self.browser.evaluate("[...document.querySelectorAll('caption')].map(c => { const r = document.createRange(); r.selectNodeContents(c); return r.getBoundingClientRect().right; })")
+        self.assertGreater(len(ends), 5)
+        self.assertLessEqual(max(ends), PHONE)
+
+    def test_no_label_of_a_picture_covers_another(self):
+        # The bounds of the first lie side by side, those of the second cover each other.
+        for rows in (3, 64):
+            self.browser.open(self.write("audit", self.recording("a.safetensors", rows=rows), status=HOLDS))
+            pairs = self.browser.evaluate("""(() => {
+              const found = [];
+              for (const svg of document.querySelectorAll('svg')) {
+                const boxes = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+                boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
+                  const wide = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+                  const high = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+                  if (wide > 1 && high > 4) found.push(a + ' / ' + b);
+                }));
+                const edges = [...svg.querySelectorAll('.edge')].map(e => e.getBoundingClientRect());
+                for (const [words, box] of boxes.filter(([words]) => words.includes('bound'))) {
+                  if (edges.some(e => e.left > box.left + 1 && e.right + 1 < box.right)) found.push(words + ' / edge');
+                }
+              }
+              return found;
+            })()""")
+            self.assertEqual(pairs, [])
 
     def test_the_keyboard_reaches_the_skip_link_first_and_shows_where_it_is(self):
         self.browser.open(self.corpus())

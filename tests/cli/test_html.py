@@ -105,6 +105,39 @@ class AuditPage(HtmlTest):
             self.assertEqual(row[0], str(element["index"]))
             self.assertEqual(row[-1].lstrip("✓✗? "), "no")
 
+    def test_a_failure_is_told_in_the_order_of_use(self):
+        path = self.recording(kv_head=lambda h: h % 2)
+        page = self.page("audit", path, status=WRONG)
+        banner = page.text(next(e for e in page.all("div") if e.get("class") == "banner bad"))
+        order = ["head_map.tiled: ", "12 of 24 elements violate", "Where: ", "Try --head-map interleaved"]
+        places = [banner.index(words) for words in order]
+        self.assertEqual(places, sorted(places), banner)
+        headings = [page.text(h) for h in page.all("h3")]
+        wanted = ["Diagnosis", "Which KV head each query head reads", "What to try next", "The contract", "Errors"]
+        self.assertEqual([h for h in headings if h in wanted], wanted)
+        # The flags that are told make it pass.
+        self.run_program("audit", path, "--head-map", "interleaved", status=HOLDS)
+        keys = list(self.run_json("audit", path, status=WRONG)["cases"][0])
+        order = ["verdict", "diagnosis", "violations", "where", "fits", "contract", "elements", "error", "worst"]
+        self.assertEqual([key for key in keys if key in order], order)
+
+    def test_a_pass_says_what_it_has_shown_before_any_figure(self):
+        page = self.page("audit", self.recording(), status=HOLDS)
+        banner = page.text(next(e for e in page.all("div") if e.get("class") == "banner good"))
+        self.assertIn("Zeros would fail in 12 of 12 rows", banner)
+        self.assertRegex(banner, r"at most \d+ % of what is allowed")
+
+    def test_what_is_open_says_why_first(self):
+        tensors = problem()
+        tensors["key"][1][3] = math.nan
+        path = self.folder / "nan.safetensors"
+        safetensors_file.write(path, {"attention": json.dumps({"causal": True})}, tensors)
+        page = self.page("audit", path, status=UNDECIDED)
+        banner = page.text(next(e for e in page.all("div") if e.get("class") == "banner open"))
+        order = ["are open: they read NaN or infinity; key[0,0,1,1] is nan", "largest certified error"]
+        places = [banner.index(words) for words in order]
+        self.assertEqual(places, sorted(places), banner)
+
     def test_keys_that_should_not_be_seen_are_marked(self):
         path = self.folder / "kernel.safetensors"
         tensors = problem(causal=False)
@@ -206,6 +239,41 @@ class AuditPage(HtmlTest):
 
 
 class OtherPages(HtmlTest):
+    def test_rank_of_a_configuration_has_both_bounds_of_every_matrix(self):
+        group = ["rank", "--group-size", 4, "--positions", 12, "--value-size", 2, "--constant-column"]
+        page = self.page(*group, status=HOLDS)
+        self.assertEqual(page.verdict(), "Proved")
+        got = self.run_json(*group, status=HOLDS)["ranks"]
+        rows = {row[0]: row for row in page.rows_below("The generic rank of each matrix")}
+        self.assertEqual(len(rows), len(got))
+        for rank in got:
+            row = rows[rank["quantity"]]
+            self.assertEqual(row[3:5], [str(rank["lower"]), str(rank["upper"])])
+        # By hand: one constant coordinate is shared by all heads, 1 + 4 (2 - 1).
+        self.assertEqual(rows["stacked output, shared values"][3:5], ["5", "5"])
+
+    def test_rank_of_recordings_has_a_row_for_every_group(self):
+        path = self.recording()
+        words = ["rank", "--causal", "--recording", path]
+        page = self.page(*words, status=UNDECIDED)
+        self.assertEqual(page.verdict(), "Undecided")
+        groups = self.run_json(*words, status=UNDECIDED)["recordings"][0]["groups"]
+        self.assertEqual(len(page.rows_below("The groups")), len(groups))
+
+    def test_identified_recordings_have_the_flags_to_copy(self):
+        tiled = self.recording("a/tiled.safetensors", kv_head=lambda h: h % 2)
+        page = self.page("identify", tiled, status=HOLDS)
+        self.assertEqual(page.verdict(), "A contract fits")
+        self.assertIn("Flags to copy: --head-map interleaved", page.text())
+        self.recording("a/right.safetensors")
+        (self.folder / "a/unread.safetensors").write_bytes(b"nothing")
+        page = self.page("identify", self.folder / "a", status=BAD_INPUT)
+        self.assertEqual(page.verdict(), "Not all could be read")
+        rows = {row[0]: row[1:] for row in page.rows_below("Every recording")}
+        self.assertEqual(rows["tiled.safetensors"], ["✓ found", "--head-map interleaved"])
+        self.assertEqual(rows["right.safetensors"], ["✓ as declared", "none needed"])
+        self.assertEqual(rows["unread.safetensors"][0], "! not read")
+
     def test_enumerate(self):
         page = self.page("enumerate", status=HOLDS)
         self.assertEqual(page.verdict(), "Verified")
@@ -243,7 +311,12 @@ class KernelPages(HtmlTest):
         self.assertEqual(page.verdict(), "Fail")
         self.assertIn("the window is one key too wide", page.text())
         self.assertIn("+ marks keys that should not be seen", page.text())
-        self.assertGreater(len([s for s in page.sections() if s.endswith("-rules")]), 1)
+        # What every type shows alike is told once; the figures of each are told.
+        self.assertEqual(len([s for s in page.sections() if s.endswith("-rules")]), 1)
+        types = len([s for s in page.sections() if s.endswith("-probes")])
+        self.assertGreater(types, 1)
+        self.assertEqual(len([s for s in page.sections() if s.endswith("-arithmetic")]), types)
+        self.assertEqual(page.text().count("window.one_wide: the window is one key too wide (in "), 1)
 
     def test_a_live_kernel_is_audited_on_generated_problems(self):
         flags = [*self.KERNEL, "--type", "binary32", "--problems", "4"]
@@ -253,7 +326,7 @@ class KernelPages(HtmlTest):
     def test_of_very_many_cases_some_are_shown_in_full_and_all_are_listed(self):
         page = self.page("audit", *self.KERNEL, "--type", "binary32", "--problems", "260", status=HOLDS)
         self.assertIn("250 of 260 cases are shown here, failures first.", page.text())
-        self.assertEqual(len([d for d in page.all("div") if d.get("class") == "case"]), 250)
+        self.assertEqual(len([d for d in page.all("div") if (d.get("class") or "").startswith("case ")]), 250)
         self.assertEqual(len([row for row in page.all("tr") if "✓ pass" in page.text(row)]), 260)
 
 
@@ -308,6 +381,30 @@ class ManyCases(HtmlTest):
             self.assertIn(f"body:has(#show-{word}:checked) tr[class^=v-]:not(.v-{word})", page.source)
         self.assertIn("cannot show every fault", page.text())
         self.assertRegex(page.text(), r"250 of 400 cases are shown here, failures first\. \d+ without pictures")
+
+
+    def test_what_no_known_fault_explains_is_not_told_as_named(self):
+        folder = self.corpus(20)
+        noisy = problem(rows=20)
+        noisy["output"] = (noisy["output"][0], [x + math.sin(13 * i) / 99 for i, x in enumerate(noisy["output"][1])])
+        path = folder / "noisy.safetensors"
+        safetensors_file.write(path, {"attention": json.dumps({"causal": True})}, noisy)
+        status = self.run_json("audit", path, status=WRONG)["cases"][0]["diagnosis"]["status"]
+        self.assertIn(status, ("located", "unexplained"))
+        page = self.page("audit", folder, status=WRONG)
+        self.assertNotIn("Every failure is explained", page.text())
+        self.assertIn("1 of the failures is explained by named faults.", page.text())
+        rows = {row[0]: row[1:] for row in page.rows_below("What explains the failures")}
+        self.assertEqual({name: row[0] for name, row in rows.items()}, {"head_map.tiled": "1", status: "1"})
+        self.assertIn("No known fault explains it", rows[status][1])
+
+    def test_long_tables_alone_have_the_script_that_sorts_them(self):
+        page = self.page("audit", self.corpus(8), status=WRONG)
+        self.assertEqual(len(page.all("script")), 1)  # faults_of compared its digest with the policy
+        (self.folder / "many/000.safetensors").unlink()
+        page = self.page("audit", self.folder / "many", status=HOLDS)
+        self.assertEqual(page.all("script"), [])
+        self.assertNotIn("script-src", page.source)
 
 
 class Usage(CommandLine):

@@ -39,6 +39,8 @@ FOREIGN = {
     "aten/src/ATen/native/transformers/attention.cpp": "PyTorch",
     "jax/_src/nn/functions.py": "JAX",
     "src/transformers/masking_utils.py": "transformers",
+    "configuration_glm4.py": "transformers",
+    "configuration_smollm3.py": "transformers",
     "src/llama-hparams.cpp": "llama.cpp",
     "kernel.py": "what an example calls a file of its own",
 }

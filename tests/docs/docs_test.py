@@ -15,6 +15,7 @@ A console block that starts with "# not run: REASON" is left out, and the reason
 one that starts with "# needs: COMMAND" where bash fails at COMMAND.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -79,10 +80,12 @@ def holds(command, environment):
                           stderr=subprocess.DEVNULL, timeout=300, check=False).returncode == 0
 
 
-def run_document(path, environment):
-    """The failures, in words, and the number of commands that were run."""
+def run_document(path, environment, given=None):
+    """The failures, in words, and the number of commands that were run; in the folder `given`, or in one
+    that is taken away again."""
     failures, count, status = [], 0, 0
-    with tempfile.TemporaryDirectory(prefix="gqaverify-docs-") as folder:
+    with contextlib.ExitStack() as stack:
+        folder = given or stack.enter_context(tempfile.TemporaryDirectory(prefix="gqaverify-docs-"))
         for language, title, number, lines in blocks(path.read_text(encoding="utf-8")):
             if title is not None:
                 file = pathlib.Path(folder, title)

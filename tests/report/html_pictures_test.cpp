@@ -133,6 +133,24 @@ TEST_CASE("histogram: a bound stands at the right end of the bar that ends with 
   CHECK(contains(tag_before(picture, "<title>up to 64 ulp: 1 element</title>"), "beyond"));
 }
 
+TEST_CASE("histogram: the largest count is told beside the powers of ten below it") {
+  ErrorMap map(1, 1);
+  for (int i = 0; i < 250; ++i) map.add_error(0, 0, 0.4);
+  map.add_error(0, 0, 3);
+  const std::string picture = histogram_picture("h", map, UlpTolerance{8}, {}, 251).str();
+  for (const char* tick : {">1<", ">10<", ">250<"}) {
+    CAPTURE(tick);
+    CHECK(contains(picture, tick));
+  }
+  // 100 would stand too near to 250 in a scale of logarithms only if it covered it.
+  CHECK(contains(picture, ">100<"));
+  map = ErrorMap(1, 1);
+  for (int i = 0; i < 11; ++i) map.add_error(0, 0, 0.4);
+  const std::string small = histogram_picture("h", map, UlpTolerance{8}, {}, 11).str();
+  CHECK(contains(small, ">11<"));
+  CHECK_FALSE(contains(small, ">10<"));  // there is no room for both
+}
+
 TEST_CASE("histogram: the smallest errors share the first bar") {
   ErrorMap map(1, 1);
   for (const double error : {0x1p-28, 0x1p-20, 0x1p-6, 1.0}) map.add_error(0, 0, error);
@@ -157,7 +175,7 @@ TEST_CASE("histogram: a tolerance in ulp is one line; infinite errors and bounds
 
 TEST_CASE("head map: the found map is drawn beside the declared one, its own wires dashed") {
   const HeadMapPicture heads{2, {0, 0, 1, 1}, {0, 1, 0, 1}, {0, 1, 0, 1}};
-  const std::string picture = head_map_picture("x", heads, "head_map.tiled").str();
+  const std::string picture = head_map_picture("x", heads, found_title("head_map.tiled")).str();
   CHECK(count(picture, "role=\"img\"") == 2);
   CHECK(count(picture, "class=\"wire differs\"") == 2);
   CHECK(contains(picture, "query heads 1, 2 read another KV head than declared (dashed)"));
@@ -167,7 +185,7 @@ TEST_CASE("head map: the found map is drawn beside the declared one, its own wir
   CHECK(contains(picture, "KV head 0 is read by query heads 0, 2;"));
   // Keys alone.
   const std::string keys =
-      head_map_picture("x", HeadMapPicture{2, {0, 0, 1, 1}, {0, 1, 0, 1}, {}}, "k").str();
+      head_map_picture("x", HeadMapPicture{2, {0, 0, 1, 1}, {0, 1, 0, 1}, {}}, found_title("k")).str();
   CHECK(contains(keys, "Found (k), keys"));
   CHECK_FALSE(contains(keys, ", values"));
 }

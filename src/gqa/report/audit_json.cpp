@@ -88,6 +88,19 @@ ordered_json output_json(const OutputAudit& output) {
   return json;
 }
 
+// What is wrong, where, and what to try: before every figure.
+void add_findings(ordered_json& entry, const AuditCase& from) {
+  if (from.diagnosis) entry["diagnosis"] = diagnosis_json(*from.diagnosis);
+  entry["violations"] = from.result->tally.violations;
+  entry["strength"] = name(from.result->strength);
+  entry["where"] = from.result->where;
+  if (from.fits) entry["fits"] = identified_json(*from.fits);
+  if (from.lse_fits) {
+    entry["lse_fits"] = {{"lse_base", name(from.lse_fits->base)},
+                         {"lse_empty", name(from.lse_fits->empty)}};
+  }
+}
+
 void add_result(ordered_json& entry, const AuditCase& from) {
   const AuditTally& tally = from.result->tally;
   entry["contract"] = to_json(from.contract);
@@ -109,21 +122,12 @@ void add_result(ordered_json& entry, const AuditCase& from) {
                     {"max_ulp", bounds_json(tally.max_ulp_error)},
                     {"mean_ulp", number_json(tally.mean_ulp())}};
   entry["tolerance"] = std::visit(ToleranceJson{}, from.tolerance);
-  entry["violations"] = tally.violations;
-  entry["strength"] = name(from.result->strength);
   entry["outputs"] = ordered_json::array();
   for (const OutputAudit& output : from.outputs) {
     entry["outputs"].push_back(output_json(output));
   }
   entry["worst"] = ordered_json::array();
   for (const WorstElement& worst : tally.worst) entry["worst"].push_back(worst_json(worst));
-  entry["where"] = from.result->where;
-  if (from.diagnosis) entry["diagnosis"] = diagnosis_json(*from.diagnosis);
-  if (from.fits) entry["fits"] = identified_json(*from.fits);
-  if (from.lse_fits) {
-    entry["lse_fits"] = {{"lse_base", name(from.lse_fits->base)},
-                         {"lse_empty", name(from.lse_fits->empty)}};
-  }
 }
 
 }  // namespace
@@ -133,6 +137,7 @@ ordered_json case_json(const AuditCase& from) {
   entry["path"] = from.path;
   entry["verdict"] = name(from.verdict);
   if (from.result) {
+    add_findings(entry, from);
     add_result(entry, from);
   } else {
     entry["message"] = from.error;

@@ -40,6 +40,10 @@ std::string headline(const AuditCase& entry);
 /// Why an output is undecided: what it reads, or what else would pass. Empty if it is not.
 std::string open_text(const AuditCase& entry, const OutputAudit& output);
 
+/// The flags under which lse would be right, of those that are not declared: "--lse-base 2". Empty
+/// without any.
+std::string lse_fit_flags(const AuditCase& entry);
+
 /// How much of an audit is told.
 enum class AuditDetail {
   usual,       ///< every case; of many passes what they have in common

@@ -140,15 +140,20 @@ std::string first_name(const AuditCase& entry) {
   return usual ? "" : entry.outputs.front().name + ": ";
 }
 
-// The flags that are not declared already.
-std::string lse_fit_line(const LseForm& declared, const LseForm& fits) {
-  std::string line = "lse fits with";
-  if (fits.base != declared.base) line += fmt::format(" --lse-base {}", name(fits.base));
-  if (fits.empty != declared.empty) line += fmt::format(" --lse-empty {}", name(fits.empty));
-  return line;
-}
-
 }  // namespace
+
+std::string lse_fit_flags(const AuditCase& entry) {
+  if (!entry.lse_fits) return "";
+  const LseForm& declared = entry.contract.lse;
+  std::string flags;
+  if (entry.lse_fits->base != declared.base) {
+    flags += fmt::format(" --lse-base {}", name(entry.lse_fits->base));
+  }
+  if (entry.lse_fits->empty != declared.empty) {
+    flags += fmt::format(" --lse-empty {}", name(entry.lse_fits->empty));
+  }
+  return flags.empty() ? "" : flags.substr(1);
+}
 
 OutputAudit first_output(const AuditCase& entry) {
   const bool is_known = !entry.outputs.empty();
@@ -170,7 +175,7 @@ std::string case_text(const AuditCase& entry) {
   if (entry.verdict == Verdict::fail) {
     text += diagnosis + violations_line(first);
     if (entry.fits) text += line(fit_line(*entry.fits));
-    if (entry.lse_fits) text += line(lse_fit_line(entry.contract.lse, *entry.lse_fits));
+    if (entry.lse_fits) text += line("lse fits with " + lse_fit_flags(entry));
     text += worst_lines(first) + not_finite_lines(entry, tally) + model_line(first) +
             meaning_text(first);
   } else {

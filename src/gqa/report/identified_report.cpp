@@ -29,15 +29,6 @@ std::string proof(const OutputAudit& audit) {
                      elements == 1 ? "es" : "", describe(audit.tolerance));
 }
 
-Diagnosis as_diagnosis(const HiddenFaults& hidden) {
-  Diagnosis diagnosis;
-  diagnosis.hidden = hidden;
-  for (const std::string& fault : hidden.certain) {
-    diagnosis.inseparable.emplace_back("contract", fault);
-  }
-  return diagnosis;
-}
-
 std::string equivalents_text(const IdentifiedContract& found) {
   std::string text;
   for (const std::string& flags : found.equivalents) {
@@ -64,6 +55,15 @@ std::string answer_text(const IdentifiedContract& found) {
 }
 
 }  // namespace
+
+Diagnosis as_diagnosis(const HiddenFaults& hidden) {
+  Diagnosis diagnosis;
+  diagnosis.hidden = hidden;
+  for (const std::string& fault : hidden.certain) {
+    diagnosis.inseparable.emplace_back("contract", fault);
+  }
+  return diagnosis;
+}
 
 std::string fit_line(const IdentifiedContract& found) {
   if (found.fit == ContractFit::found) {

@@ -17,6 +17,9 @@ struct IdentifiedRecording {
   std::string error_code = {};
 };
 
+/// A diagnosis of a pass that leaves those faults open, for what is told of every pass.
+Diagnosis as_diagnosis(const HiddenFaults& hidden);
+
 /// What `audit` says of it below a failure: "fits with --causal --scale 0.1"; empty where nothing
 /// fits.
 std::string fit_line(const IdentifiedContract& found);

@@ -10,6 +10,7 @@
 #include "gqa/report/html/pictures.hpp"
 #include "gqa/report/html/sections.hpp"
 #include "gqa/report/html/table.hpp"
+#include "gqa/report/identified_report.hpp"
 #include "gqa/report/verdict_words.hpp"
 
 namespace gqa::html {
@@ -113,6 +114,9 @@ Markup worst_table(const AuditCase& entry, const AuditTally& tally, const HeatAx
                               {"Error, ulp", ColumnKind::number}};
   if (has_bounds) {
     columns.push_back({is_model ? "Likely, ulp" : "Allowed, ulp", ColumnKind::number});
+  } else {
+    columns.push_back({"Off by", ColumnKind::number});
+    columns.push_back({"Allowed", ColumnKind::number});
   }
   if (is_model) columns.push_back({"At worst, ulp", ColumnKind::number});
   columns.push_back({"Within"});
@@ -126,6 +130,9 @@ Markup worst_table(const AuditCase& entry, const AuditTally& tally, const HeatAx
                               text(measured ? figure(worst.ulp_error.upper) : "\u2013")};
     if (has_bounds) {
       cells.push_back(text(bounds != nullptr ? figure(bounds->allowed) : "\u2013"));
+    } else {
+      cells.push_back(text(worst.is_measured() ? figure(worst.absolute_error.upper) : "\u2013"));
+      cells.push_back(text(figure(worst.allowed.upper)));
     }
     if (is_model) {
       cells.push_back(text(bounds != nullptr && bounds->worst ? figure(*bounds->worst) : "\u2013"));
@@ -155,15 +162,16 @@ Markup outputs_table(const AuditCase& entry) {
   return heading(3, "Outputs") + table.markup();
 }
 
-// Where the errors of the other outputs lie; those of the first have a section of their own.
-Markup other_maps(const std::string& id, const AuditCase& entry, bool with_parts) {
+// Where the errors of the other outputs lie, those that pass or the others; those of the first have
+// a section of their own.
+Markup other_maps(const std::string& id, const AuditCase& entry, bool with_parts, bool passing) {
   Markup content;
   for (std::size_t k = 1; k < entry.outputs.size(); ++k) {
     const OutputAudit& output = entry.outputs[k];
     const AuditTally& tally = output.result.tally;
-    if (!tally.error_map.is_kept()) continue;
+    if (!tally.error_map.is_kept() || (output.result.verdict == Verdict::pass) != passing) continue;
     const std::string part = fmt::format("{}-output{}", id, k);
-    content += heading(4, "Errors of " + output.name);
+    content += heading(3, "Errors of " + output.name);
     content +=
         heat_map_picture(part + "-map", tally.error_map, axes_of(entry, output.name), with_parts);
     content += histogram_picture(part + "-histogram", tally.error_map, entry.tolerance, {},
@@ -181,7 +189,7 @@ Markup pictures_of(const std::string& id, const AuditCase& entry) {
   Markup content;
   if (pictures.heads) {
     content += heading(3, "Which KV head each query head reads");
-    content += head_map_picture(id + "-heads", *pictures.heads, pictures.found_by);
+    content += head_map_picture(id + "-heads", *pictures.heads, found_title(pictures.found_by));
   }
   if (pictures.visible_keys) {
     content += heading(3, "Which keys each row sees");
@@ -204,13 +212,46 @@ Markup errors_of(const std::string& id, const AuditCase& entry, CaseDetail detai
     return title + figures(entry) +
            (is_pass ? Markup() : worst_table(entry, tally, axes, first == "output"));
   }
-  return title + figures(entry) + heat_map_picture(id + "-map", tally.error_map, axes, with_parts) +
-         histogram_picture(id + "-histogram", tally.error_map, entry.tolerance, bounds,
-                           tally.elements) +
-         worst_table(entry, tally, axes, first == "output") + other_maps(id, entry, with_parts);
+  const Markup own = title + figures(entry) +
+                     heat_map_picture(id + "-map", tally.error_map, axes, with_parts) +
+                     histogram_picture(id + "-histogram", tally.error_map, entry.tolerance, bounds,
+                                       tally.elements) +
+                     worst_table(entry, tally, axes, first == "output");
+  const Markup wrong = other_maps(id, entry, with_parts, false);
+  const bool is_right = entry.result->verdict == Verdict::pass;
+  return (is_right ? wrong + own : own + wrong) + other_maps(id, entry, with_parts, true);
+}
+
+// Do the pictures show where the output reads something else than declared?
+bool show_difference(const AuditCase& entry) {
+  if (!entry.pictures) return false;
+  const AuditPictures& pictures = *entry.pictures;
+  const auto& keys = pictures.visible_keys;
+  return (pictures.heads &&
+          !(pictures.heads->found_key.empty() && pictures.heads->found_value.empty())) ||
+         (keys &&
+          std::ranges::count(keys->is_extra, 1) + std::ranges::count(keys->is_missing, 1) > 0);
 }
 
 }  // namespace
+
+Markup what_to_try(const AuditCase& entry) {
+  Markup content;
+  if (entry.fits && entry.fits->fit == ContractFit::found) {
+    Markup words = text("Try ") + code(entry.fits->flags_text());
+    for (const std::string& flags : entry.fits->equivalents) {
+      words += text(", or ") + (flags.empty() ? text("the declared contract") : code(flags));
+    }
+    content += element("p", words + text(": with that, this output fits."));
+  } else if (entry.fits) {
+    const std::string nearest = fit_line(*entry.fits);
+    if (!nearest.empty()) content += paragraph(sentence(nearest));
+  }
+  const std::string flags = lse_fit_flags(entry);
+  if (flags.empty()) return content;
+  return content + element("p", text("Try ") + code(flags) + text(": with that, ") + code("lse") +
+                                    text(" fits."));
+}
 
 Markup audit_case_section(const std::string& id, const AuditCase& entry, CaseDetail detail) {
   if (!entry.result) {
@@ -221,10 +262,14 @@ Markup audit_case_section(const std::string& id, const AuditCase& entry, CaseDet
     const Markup diagnosis = diagnosis_section(id + "-inseparable", *entry.diagnosis);
     if (!diagnosis.is_empty()) content += heading(3, "Diagnosis") + diagnosis;
   }
+  const bool leads = detail != CaseDetail::words && show_difference(entry);
+  if (leads) content += pictures_of(id, entry);
+  const Markup next = what_to_try(entry);
+  if (!next.is_empty()) content += heading(3, "What to try next") + next;
   content += heading(3, "The contract");
   content += contract_section(entry.contract, entry.dimensions, entry.operands);
   content += outputs_table(entry) + errors_of(id, entry, detail);
-  return detail == CaseDetail::words ? content : content + pictures_of(id, entry);
+  return detail == CaseDetail::words || leads ? content : content + pictures_of(id, entry);
 }
 
 }  // namespace gqa::html

@@ -54,33 +54,38 @@ Markup diagnosis_cell(const AuditCase& entry) {
   if (entry.diagnosis->explanations.empty()) {
     return text(std::string(name(entry.diagnosis->status)));
   }
+  const std::string named = named_faults(*entry.diagnosis);
+  if (named.empty()) return text(std::string(name(entry.diagnosis->status)));
   const std::size_t others = entry.diagnosis->explanations.size() - 1;
-  Markup content = code(named_faults(*entry.diagnosis));
+  Markup content = code(named);
   if (others > 0) {
     content += text(fmt::format(" or {} other{}", others, others == 1 ? "" : "s"));
   }
   return content;
 }
 
-// The cases of a fault set, by its name, with the faults themselves.
+// The cases of a fault set, by its name, with the faults themselves; or those that have no name, by
+// their status.
 struct NamedGroup {
   const Explanation* explanation = nullptr;
-  std::vector<std::size_t> cases;
+  DiagnosisStatus status = DiagnosisStatus::named;
+  std::int64_t cases = 0;
 };
 
 std::vector<std::pair<std::string, NamedGroup>> groups_of(const std::vector<AuditCase>& cases) {
   std::map<std::string, NamedGroup> by_name;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (!cases[i].diagnosis || cases[i].diagnosis->explanations.empty()) continue;
-    NamedGroup& group = by_name[named_faults(*cases[i].diagnosis)];
-    if (group.explanation == nullptr) {
-      group.explanation = &cases[i].diagnosis->explanations.front();
-    }
-    group.cases.push_back(i);
+    if (!cases[i].diagnosis || cases[i].verdict != Verdict::fail) continue;
+    const Diagnosis& diagnosis = *cases[i].diagnosis;
+    const std::string named = named_faults(diagnosis);
+    NamedGroup& group = by_name[named.empty() ? std::string(name(diagnosis.status)) : named];
+    if (!named.empty()) group.explanation = &diagnosis.explanations.front();
+    group.status = diagnosis.status;
+    ++group.cases;
   }
   std::vector<std::pair<std::string, NamedGroup>> groups(by_name.begin(), by_name.end());
   std::ranges::stable_sort(groups, std::greater(),
-                           [](const auto& group) { return group.second.cases.size(); });
+                           [](const auto& group) { return group.second.cases; });
   return groups;
 }
 
@@ -140,29 +145,33 @@ Markup CaseOverview::link(std::size_t number) const {
 }
 
 Markup CaseOverview::faults() const {
-  Table table("Named faults and how many cases they explain",
+  Table table("What explains the failures, and how many of them",
               {{"Fault"},
                {"Cases", ColumnKind::number},
                {"What it does, and its wrong formula", ColumnKind::prose}});
   for (const auto& [name, group] : groups_of(cases_)) {
     Markup names;
     Markup meanings;
-    for (const Fault& fault : group.explanation->faults) {
+    if (group.explanation == nullptr) {
+      names = text(name);
+      meanings = text(sentence(meaning_of(group.status)));
+    }
+    for (const Fault& fault :
+         group.explanation == nullptr ? std::vector<Fault>() : group.explanation->faults) {
       names += element("div", (names.is_empty() ? Markup() : text("+ ")) + code(fault.describe()));
       meanings += element("div", text(sentence(fault.kind->sentence))) +
                   element("span", "formula", text(fault.kind->formula));
     }
-    table.add_row({names, text(grouped(static_cast<std::int64_t>(group.cases.size()))), meanings});
+    table.add_row({names, text(grouped(group.cases)), meanings});
   }
   return table.is_empty() ? Markup() : table.markup();
 }
 
 // Shows the rows of one verdict, by the page's style alone.
 Markup CaseOverview::filter() const {
-  constexpr std::size_t fewest = 8;  // of fewer, all are seen at once
   std::map<std::string_view, std::int64_t> counts;
   for (const AuditCase& entry : cases_) ++counts[name(entry.verdict)];
-  if (cases_.size() < fewest || counts.size() < 2) return {};
+  if (!is_sortable() || counts.size() < 2) return {};
   const auto choice = [](std::string_view word, std::int64_t count, bool is_first) {
     const std::string id = fmt::format("show-{}", word);
     Attributes attributes{{"type", "radio"}, {"name", "show"}, {"id", id}};
@@ -180,7 +189,7 @@ Markup CaseOverview::filter() const {
 Markup CaseOverview::table() const {
   const bool diagnosed =
       std::ranges::any_of(cases_, [](const AuditCase& e) { return e.verdict != Verdict::pass; });
-  std::vector<Column> columns{{"Case"}, {"Verdict"}};
+  std::vector<Column> columns{{"Case", ColumnKind::name}, {"Verdict"}};
   if (diagnosed) columns.push_back({"Named fault"});
   columns.push_back({"Violations", ColumnKind::number});
   columns.push_back({"Elements", ColumnKind::number});
@@ -203,17 +212,21 @@ Markup CaseOverview::table() const {
     const std::string& first = cases_.front().path;
     where = element("p", "quiet", text("All in ") + foreign(first.substr(0, prefix_)));
   }
-  return where + filter() + table.markup();
+  return where + filter() + table.markup(is_sortable());
 }
 
 Markup CaseOverview::detail(std::size_t number, CaseDetail amount) const {
   const AuditCase& entry = cases_[number];
   Markup summary = badge(entry.verdict) + text(" ") + foreign(label(entry));
-  if (entry.diagnosis && !entry.diagnosis->explanations.empty()) {
-    summary += text(" ") + element("span", "where", code(named_faults(*entry.diagnosis)));
+  if (entry.diagnosis && entry.verdict == Verdict::fail) {
+    const std::string named = named_faults(*entry.diagnosis);
+    summary +=
+        text(" ") +
+        element("span", "where", named.empty() ? text(name(entry.diagnosis->status)) : code(named));
   }
   const std::string id = id_of(number);
-  return element("div", "case", foldable(id, summary, audit_case_section(id, entry, amount)));
+  return element("div", fmt::format("case d-{}", name(entry.verdict)),
+                 foldable(id, summary, audit_case_section(id, entry, amount)));
 }
 
 Markup CaseOverview::details() const {
@@ -229,8 +242,15 @@ Markup CaseOverview::details() const {
                          grouped(static_cast<std::int64_t>(without_pictures_)));
   }
   if (!words.empty()) content += element("p", "quiet", text(words));
-  for (const Markup& shown : details_) content += shown;
-  return content;
+  Markup shown;
+  for (const Markup& one : details_) shown += one;
+  if (cases_.size() <= most_with_parts) return content + shown;
+  // On paper hundreds of passes would bury what fails.
+  return content +
+         element("p", "paper",
+                 text("Passing cases are in the table; their details are "
+                      "not printed.")) +
+         element("div", "failures-on-paper", shown);
 }
 
 }  // namespace gqa::html

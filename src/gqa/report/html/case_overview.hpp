@@ -16,8 +16,10 @@ class CaseOverview {
   static constexpr std::size_t most_details = 250;
   /// Bytes of details after which cases are told without pictures.
   static constexpr std::size_t room_for_pictures = 1'000'000;
-  /// Of so many cases, long heat maps are shown part by part as well.
+  /// Of so many cases, long heat maps are shown part by part as well, and passes are printed.
   static constexpr std::size_t most_with_parts = 12;
+  /// Of fewer cases, all are seen at once: there is nothing to filter and to sort.
+  static constexpr std::size_t fewest_sorted = 8;
 
   /// Keeps a reference. Precondition: not empty.
   explicit CaseOverview(const std::vector<AuditCase>& cases);
@@ -27,6 +29,7 @@ class CaseOverview {
   /// The named faults and how many cases they explain; empty without any.
   Markup faults() const;
   Markup table() const;
+  bool is_sortable() const { return cases_.size() >= fewest_sorted; }
   /// Which verdicts the table shows; empty where there is nothing to choose.
   Markup filter() const;
   Markup details() const;

@@ -95,10 +95,14 @@ std::string claims_html(const std::vector<ClaimReport>& reports, const PageOrigi
       words += fmt::format("{} {} {}", words.back() == ':' ? "" : ",", count, name(verdict));
     }
   }
+  // Of the words that are used.
+  const bool any_checked = std::ranges::any_of(
+      reports, [](const ClaimReport& report) { return report.verdict == ClaimVerdict::checked; });
   page.summary = paragraph(words + ".") +
-                 paragraph(
-                     "Proved: a universal statement with a certificate. Checked: it holds on every "
-                     "instance of its scope. Refuted: an exact counterexample was found.");
+                 paragraph(fmt::format(
+                     "Proved: a universal statement with a certificate. {}Refuted: an exact "
+                     "counterexample was found.",
+                     any_checked ? "Checked: it holds on every instance of its scope. " : ""));
   page.sections.push_back({"ledger", "The claims", ledger(reports)});
   page.sections.push_back({"arguments", "Claim by claim", arguments(reports)});
   return page_text(page);

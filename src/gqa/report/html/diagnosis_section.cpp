@@ -41,6 +41,14 @@ bool output_is_unexplained(const Diagnosis& diagnosis) {
   return first.tensor == "output" && first.status == DiagnosisStatus::unexplained;
 }
 
+// "grad_key: unexplained.": the name is no word that begins a sentence.
+Markup account_markup(const TensorAccount& account) {
+  std::string_view words = account.sentence;
+  if (!words.starts_with(account.tensor)) return paragraph(sentence(words));
+  words.remove_prefix(account.tensor.size());
+  return element("p", code(account.tensor) + text(std::string(words) + "."));
+}
+
 Markup unexplained_markup(const Diagnosis& diagnosis) {
   Markup content;
   if (output_is_unexplained(diagnosis)) {
@@ -50,7 +58,7 @@ Markup unexplained_markup(const Diagnosis& diagnosis) {
   }
   for (const TensorAccount& account : diagnosis.tensors) {
     const bool told = account.tensor == "output" || account.status != DiagnosisStatus::unexplained;
-    if (!told) content += paragraph(sentence(account.sentence));
+    if (!told) content += account_markup(account);
   }
   std::vector<Markup> measured;
   for (const std::string& measurement : diagnosis.measurements) {
@@ -100,7 +108,25 @@ Markup fault_markup(const Fault& fault) {
 std::string named_faults(const Diagnosis& diagnosis) {
   if (diagnosis.explanations.empty()) return "";
   const Explanation& first = diagnosis.explanations.front();
-  return first.faults.empty() ? "located" : first.describe();
+  return first.faults.empty() ? "" : first.describe();
+}
+
+std::string_view meaning_of(DiagnosisStatus status) {
+  switch (status) {
+    case DiagnosisStatus::none:
+      return "nothing fails";
+    case DiagnosisStatus::rounding:
+      return "beyond the stated tolerance, but within what the rounding of a model allows";
+    case DiagnosisStatus::named:
+      return "known faults explain it";
+    case DiagnosisStatus::measured:
+      return "no known fault explains it; numbers read off the data do";
+    case DiagnosisStatus::located:
+      return "no known fault explains it; where it is wrong is all that is known";
+    case DiagnosisStatus::unexplained:
+      return "no known fault explains it";
+  }
+  return "";
 }
 
 Markup diagnosis_section(const std::string& id, const Diagnosis& diagnosis) {
@@ -112,7 +138,7 @@ Markup diagnosis_section(const std::string& id, const Diagnosis& diagnosis) {
   }
   if (diagnosis.status == DiagnosisStatus::unexplained) content += unexplained_markup(diagnosis);
   if (diagnosis.status == DiagnosisStatus::rounding && !diagnosis.tensors.empty()) {
-    content += paragraph(sentence(diagnosis.tensors.front().sentence));
+    content += account_markup(diagnosis.tensors.front());
   }
   for (const std::string& finding : diagnosis.findings) {
     content += paragraph(sentence("finding: " + finding));

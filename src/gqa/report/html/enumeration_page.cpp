@@ -23,8 +23,8 @@ Markup pairs_picture(std::int64_t max_heads) {
   constexpr double cell = 26;
   constexpr double left = 60;
   constexpr double top = 44;
-  Markup content = label(left - 38, top - 26, "Hq", "start", "quiet") +
-                   label(left, top - 26, "Hkv", "start", "quiet");
+  Markup content = label(left - 46, top - 26, "Hq \u2193", "start", "title") +
+                   label(left, top - 26, "Hkv \u2192", "start", "title");
   std::int64_t differing = 0;
   std::int64_t pairs = 0;
   for (std::int64_t q = 1; q <= max_heads; ++q) {
@@ -64,7 +64,7 @@ Markup pairs_picture(std::int64_t max_heads) {
 
 Markup example_maps() {
   HeadMapPicture heads{3, {0, 0, 1, 1, 2, 2}, {0, 1, 2, 0, 1, 2}, {0, 1, 2, 0, 1, 2}};
-  return head_map_picture("example", heads, "control: h mod Hkv");
+  return head_map_picture("example", heads, "Control: h mod Hkv");
 }
 
 Markup counts_table(const EnumerationResult& r) {

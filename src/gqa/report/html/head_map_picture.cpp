@@ -9,8 +9,8 @@ namespace gqa::html {
 namespace {
 
 constexpr std::int64_t most_heads = 64;
-constexpr double query_y = 32;
-constexpr double kv_y = 112;
+constexpr double query_y = 16;
+constexpr double kv_y = 96;
 constexpr double left = 78;
 
 using HeadMap = std::vector<std::int64_t>;
@@ -92,9 +92,12 @@ std::string list_text(const HeadMap& map) {
 
 }  // namespace
 
+std::string found_title(const std::string& found_by) {
+  return found_by.empty() ? "" : fmt::format("Found ({})", found_by);
+}
+
 Markup head_map_picture(const std::string& id, const HeadMapPicture& heads,
-                        const std::string& found_by) {
-  const std::string found = found_by.empty() ? "" : fmt::format("Found ({})", found_by);
+                        const std::string& found) {
   if (static_cast<std::int64_t>(heads.declared.size()) > most_heads || heads.kv_heads < 1) {
     Markup content = paragraph("Declared: " + list_text(heads.declared));
     if (!heads.found_key.empty()) content += paragraph("Keys found: " + list_text(heads.found_key));

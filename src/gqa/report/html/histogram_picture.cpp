@@ -131,11 +131,16 @@ Markup bars(const ErrorMap& map, const Span& span, std::int64_t largest, double 
 Markup count_axis(const Span& span, std::int64_t largest) {
   Markup content;
   const double right = plot_left + span.count() * span.bar_width();
-  for (std::int64_t count = 1; count <= largest; count *= 10) {
+  const auto tick = [&](std::int64_t count) {
     const double y = top + plot_height - height_of(count, largest);
     content += line(plot_left, y, right, y, "rule");
     content += label(plot_left - 8, y + 4, grouped(count), "end", "quiet");
+  };
+  // Powers of ten below the largest count, which is told too: one has a height to compare with.
+  for (std::int64_t count = 1; height_of(count, largest) + 14 < plot_height; count *= 10) {
+    tick(count);
   }
+  tick(largest);
   const double base = top + plot_height;
   content += turned_label(12, base - plot_height / 2, "elements", "title");
   content += label(right, base + 33, "certified error, ulp", "end", "title");
@@ -155,6 +160,21 @@ Markup bands(const Span& span, const std::vector<Range>& ranges) {
   return content;
 }
 
+double name_width(const Range& range) {
+  return 6.6 * static_cast<double>(range.name.size());
+}
+
+// How wide a picture is with the names on the right of their bands.
+double width_with_names(const Span& span, const std::vector<Range>& ranges) {
+  double width = plot_left + span.count() * span.bar_width() + 24;
+  for (const Range& range : ranges) {
+    if (!std::isfinite(range.least)) continue;
+    const double x = x_of(span, std::isfinite(range.most) ? range.most : range.least);
+    width = std::max(width, x + name_width(range) + 12);
+  }
+  return width;
+}
+
 // The ends of the bands, and their names: over the bars.
 Markup edges(const Span& span, const std::vector<Range>& ranges) {
   Markup content;
@@ -165,9 +185,8 @@ Markup edges(const Span& span, const std::vector<Range>& ranges) {
     const char* css_class = range.is_worst ? "edge worst" : "edge";
     content += line(x1, range.top() + 4, x1, top + plot_height, css_class);
     if (x2 > x1) content += line(x2, range.top() + 4, x2, top + plot_height, css_class);
-    const double end = plot_left + span.count() * span.bar_width();
-    const double room = 6.6 * static_cast<double>(range.name.size());
-    const bool on_the_right = range.is_worst ? x2 + room < end + 20 : x1 - room < 0;
+    // The one on the left of its band, the other on the right of its own: they never meet.
+    const bool on_the_right = range.is_worst || x1 - name_width(range) < 0;
     content += label(on_the_right ? x2 + 5 : x1 - 5, range.top() + 13, range.name,
                      on_the_right ? "start" : "end");
   }
@@ -214,7 +233,7 @@ Markup histogram_picture(const std::string& id, const ErrorMap& map, const Toler
   }
   const double allowed =
       ranges.empty() ? std::numeric_limits<double>::infinity() : ranges.front().most;
-  drawing.width = std::max(plot_left + span.count() * span.bar_width() + 24, 300.0);
+  drawing.width = std::max(width_with_names(span, ranges), 300.0);
   drawing.height = top + plot_height + 40;
   drawing.content = count_axis(span, largest) + bands(span, ranges) +
                     bars(map, span, largest, allowed) + edges(span, ranges);

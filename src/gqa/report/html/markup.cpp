@@ -73,6 +73,10 @@ Markup style_sheet(std::string_view css) {
   return Markup("<style>" + std::string(css) + "</style>");
 }
 
+Markup inline_script(std::string_view script) {
+  return Markup("<script>" + std::string(script) + "</script>");
+}
+
 Markup heading(int level, std::string_view content) {
   return element("h" + std::to_string(level), content);
 }

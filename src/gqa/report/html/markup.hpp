@@ -26,6 +26,7 @@ class Markup {
   explicit Markup(std::string content) : content_(std::move(content)) {}
   friend Markup text(std::string_view);
   friend Markup style_sheet(std::string_view);
+  friend Markup inline_script(std::string_view);
   friend class ElementWriter;
 
   std::string content_;
@@ -53,6 +54,8 @@ Markup element(std::string_view name, std::string_view css_class, const Markup& 
 
 /// The page's own style; not escaped, so never foreign.
 Markup style_sheet(std::string_view css);
+/// The page's own script; not escaped, so never foreign, and without < and &.
+Markup inline_script(std::string_view script);
 
 /// A heading of a level from 1 to 6.
 Markup heading(int level, std::string_view content);

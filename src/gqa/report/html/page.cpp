@@ -1,5 +1,6 @@
 #include "gqa/report/html/page.hpp"
 
+#include "gqa/report/html/sorting.hpp"
 #include "gqa/report/html/style.hpp"
 #include "gqa/report/html/table.hpp"
 #include "gqa/version.hpp"
@@ -31,6 +32,14 @@ Markup mark(Standing standing) {
                  text(mark_of(standing).symbol));
 }
 
+std::string policy(const Page& page) {
+  std::string allowed = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+  if (page.can_be_sorted) {
+    allowed += "; script-src 'sha256-" + std::string(sorting_script_digest) + "'";
+  }
+  return allowed;
+}
+
 Markup head(const Page& page) {
   const auto meta = [](const char* name, const char* content) {
     return element("meta", Attributes{{"name", name}, {"content", content}});
@@ -38,9 +47,7 @@ Markup head(const Page& page) {
   return element("head",
                  element("meta", Attributes{{"charset", "utf-8"}}) +
                      element("meta", Attributes{{"http-equiv", "Content-Security-Policy"},
-                                                {"content",
-                                                 "default-src 'none'; style-src 'unsafe-inline'; "
-                                                 "img-src data:"}}) +
+                                                {"content", policy(page)}}) +
                      meta("viewport", "width=device-width, initial-scale=1") +
                      meta("color-scheme", "light dark") + meta("generator", "gqaverify") +
                      element("title", page.verdict + ": " + page.title + " \u2013 gqaverify") +
@@ -98,17 +105,15 @@ Markup body(const Page& page) {
         element("h2", Attributes{{"id", section.id + "-title"}}, text(section.title)) +
             section.content);
   }
-  const Markup footer = element(
-      "footer",
-      paragraph("Errors, bounds and verdicts on this page are certified: they hold for the exact "
-                "real-valued result, not for another float implementation. One ulp is the spacing "
-                "of the output's format at the exact value."));
+  const Markup footer = element("footer", page.footnote.empty() ? paragraph("Written by gqaverify.")
+                                                                : paragraph(page.footnote));
   return element(
       "body",
       element("a", Attributes{{"class", "skip"}, {"href", "#main"}}, text("Skip to the results")) +
           banner(page) + (page.sections.size() > 1 ? contents(page) : Markup()) +
           element("main", Attributes{{"id", "main"}, {"tabindex", "-1"}}, sections) +
-          origin_of(page.origin) + footer);
+          origin_of(page.origin) + footer +
+          (page.can_be_sorted ? inline_script(sorting_script) : Markup()));
 }
 
 }  // namespace

@@ -31,11 +31,20 @@ struct Page {
   std::string verdict;  ///< "Fail"
   Markup summary;       ///< a sentence or two beside the verdict
   std::vector<Section> sections;
-  PageOrigin origin = {};  ///< told at the end
+  PageOrigin origin = {};      ///< told at the end
+  std::string footnote;        ///< what the page's figures mean; may be empty
+  bool can_be_sorted = false;  ///< it has a table whose rows can be sorted
 };
 
-/// One file without anything from elsewhere: its own content security policy forbids scripts,
-/// connections and everything but its style. The same input gives the same bytes.
+/// The footnote of pages with certified errors.
+inline constexpr const char* certified_footnote =
+    "Errors, bounds and verdicts on this page are certified: they hold for the exact real-valued "
+    "result, not for another float implementation. One ulp is the spacing of the output's format "
+    "at the exact value.";
+
+/// One file without anything from elsewhere: its own content security policy forbids connections
+/// and everything but its style and, where a table can be sorted, the one script that does so, by
+/// its digest. The same input gives the same bytes.
 std::string page_text(const Page& page);
 
 }  // namespace gqa::html

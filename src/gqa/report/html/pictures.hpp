@@ -32,10 +32,13 @@ Markup heat_map_picture(const std::string& id, const ErrorMap& map, const HeatAx
 Markup histogram_picture(const std::string& id, const ErrorMap& map, const Tolerance& tolerance,
                          std::span<const ElementBounds> bounds, std::int64_t elements);
 
+/// "Found (head_map.tiled)", of the explanation that a found picture is of; "" without one.
+std::string found_title(const std::string& found_by);
+
 /// Query heads wired to the KV heads that they read, declared and found.
-/// `found_by`: the explanation that the found map is of.
+/// `found`: the title of the found map.
 Markup head_map_picture(const std::string& id, const HeadMapPicture& heads,
-                        const std::string& found_by);
+                        const std::string& found);
 
 /// Which keys the rows of one head see, declared and found.
 Markup visible_keys_picture(const std::string& id, const VisibleKeysPicture& keys,

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -88,7 +89,7 @@ Markup pictures_of(const std::string& id, const ProbeResult& result, const Probe
   if (pictures.heads &&
       !(pictures.heads->found_key.empty() && pictures.heads->found_value.empty()) &&
       drawn.insert(pictures.heads->declared).second) {
-    content += head_map_picture(id + "-heads", *pictures.heads, pictures.found_by);
+    content += head_map_picture(id + "-heads", *pictures.heads, found_title(pictures.found_by));
   }
   if (pictures.visible_keys && shows_difference(*pictures.visible_keys)) {
     content += visible_keys_picture(id + "-keys", *pictures.visible_keys, pictures.found_by);
@@ -122,29 +123,102 @@ std::string counts_text(const ProbeReport& report) {
   return words + ".";
 }
 
-Markup summary_of(const ProbeReport& report) {
-  Markup content = paragraph(counts_text(report));
-  if (report.diagnosis.explanations.empty()) return content;
+// "window.one_wide: the window is one key too wide"; empty without an explanation.
+Markup named(const ProbeReport& report) {
+  if (report.diagnosis.explanations.empty()) return {};
   const Explanation& first = report.diagnosis.explanations.front();
-  Markup named = element("strong", code(first.describe()));
+  Markup words = element("strong", code(first.describe()));
   for (const Fault& fault : first.faults) {
-    named +=
+    words +=
         text((&fault == &first.faults.front() ? ": " : "; ") + std::string(fault.kind->sentence));
   }
-  return content + element("p", named + text("."));
+  return words;
 }
 
-void add_sections(Page& page, std::size_t number, const ProbeCase& entry, bool several) {
-  const std::string id = several ? fmt::format("type-{}", number + 1) : std::string("probes");
-  const std::string in = several ? fmt::format(" ({})", name(entry.report.type)) : "";
+// Were the same things found in both types?
+bool found_alike(const ProbeCase& a, const ProbeCase& b) {
+  const auto same = [](const IdentifiedRule& x, const IdentifiedRule& y) {
+    return x.rule == y.rule && x.agreement == y.agreement && x.found == y.found;
+  };
+  return std::ranges::equal(a.rules, b.rules, same) &&
+         named(a.report).str() == named(b.report).str();
+}
+
+// "binary64, binary32": the types in which the same was found.
+std::string types_text(const std::vector<const ProbeCase*>& cases) {
+  std::vector<std::string_view> names;
+  for (const ProbeCase* entry : cases) names.push_back(name(entry->report.type));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Cases in which the same was found share a group, in the order of their first.
+std::vector<std::vector<const ProbeCase*>> groups_of(const std::vector<ProbeCase>& cases) {
+  std::vector<std::vector<const ProbeCase*>> groups;
+  for (const ProbeCase& entry : cases) {
+    const auto found = std::ranges::find_if(
+        groups, [&entry](const auto& group) { return found_alike(*group.front(), entry); });
+    if (found == groups.end()) {
+      groups.push_back({&entry});
+    } else {
+      found->push_back(&entry);
+    }
+  }
+  return groups;
+}
+
+// What was found, once for all types in which it was; then how many probes passed in each.
+Markup summary_of(const std::vector<std::vector<const ProbeCase*>>& groups) {
+  Markup content;
+  for (const auto& group : groups) {
+    const Markup fault = named(group.front()->report);
+    if (fault.is_empty()) continue;
+    content += element(
+        "p",
+        fault + text(groups.size() + group.size() > 2 ? " (in " + types_text(group) + ")." : "."));
+  }
+  for (const auto& group : groups) {
+    for (const ProbeCase* entry : group) content += paragraph(counts_text(entry->report));
+  }
+  return content;
+}
+
+Markup arithmetic_table(const KernelArithmetic& arithmetic) {
+  if (arithmetic.entries.empty()) return paragraph("Not read: " + arithmetic.reason + ".");
+  Table table(fmt::format("How it computes, read off in {}", counted(arithmetic.calls, "call")),
+              {{"Property"}, {"Reading"}, {"Found", ColumnKind::prose}});
+  for (const ArithmeticEntry& entry : arithmetic.entries) {
+    const bool is_known = entry.status == ReadingStatus::known;
+    Markup found = text(entry.values.empty() ? "not identifiable"
+                                             : fmt::format("{}", fmt::join(entry.values, ", or ")));
+    if (!entry.note.empty()) found += text(" (" + entry.note + ")");
+    table.add_row({text(entry.entry),
+                   badge(is_known ? Standing::good : Standing::open, name(entry.status)), found});
+  }
+  return table.markup();
+}
+
+// What was found, the same in every type of the group.
+void add_findings(Page& page, std::size_t number, const std::vector<const ProbeCase*>& group,
+                  bool several) {
+  const ProbeCase& entry = *group.front();
+  const std::string id = several ? fmt::format("type-{}", number + 1) : std::string("found");
+  const std::string in = several ? fmt::format(" ({})", types_text(group)) : "";
   const Markup diagnosis = diagnosis_section(id + "-inseparable", entry.report.diagnosis);
   if (!diagnosis.is_empty())
     page.sections.push_back({id + "-diagnosis", "Diagnosis" + in, diagnosis});
-  page.sections.push_back({id + "-rules", "Declared and found" + in, rules_table(entry.rules)});
   const Markup pictures = all_pictures(id + "-picture", entry.report);
   if (!pictures.is_empty())
     page.sections.push_back({id + "-pictures", "What it reads" + in, pictures});
-  page.sections.push_back({id, "Probes" + in, probes_table(entry.report)});
+  page.sections.push_back({id + "-rules", "Declared and found" + in, rules_table(entry.rules)});
+}
+
+void add_figures(Page& page, std::size_t number, const ProbeCase& entry, bool several) {
+  const std::string id = several ? fmt::format("type-{}", number + 1) : std::string("type");
+  const std::string in = several ? fmt::format(" ({})", name(entry.report.type)) : "";
+  if (entry.arithmetic)
+    page.sections.push_back(
+        {id + "-arithmetic", "Arithmetic" + in, arithmetic_table(*entry.arithmetic)});
+  page.sections.push_back({id + "-probes", "Probes" + in, probes_table(entry.report)});
 }
 
 }  // namespace
@@ -154,14 +228,18 @@ std::string probe_html(const std::string& name, const std::vector<ProbeCase>& ca
   Page page;
   page.origin = origin;
   page.kind = "probes";
+  page.footnote = certified_footnote;
   page.title = "Probes of " + name;
   page.standing = cases.empty() ? Standing::open : Standing::good;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Standing standing = standing_of(cases[i].report);
     if (standing == Standing::bad || page.standing == Standing::good) page.standing = standing;
-    page.summary += summary_of(cases[i].report);
-    add_sections(page, i, cases[i], cases.size() > 1);
   }
+  const std::vector<std::vector<const ProbeCase*>> groups = groups_of(cases);
+  page.summary = summary_of(groups);
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    add_findings(page, i, groups[i], groups.size() > 1);
+  for (std::size_t i = 0; i < cases.size(); ++i) add_figures(page, i, cases[i], cases.size() > 1);
   page.verdict = page.standing == Standing::good  ? "Pass"
                  : page.standing == Standing::bad ? "Fail"
                                                   : "Undecided";

@@ -23,7 +23,10 @@ Markup diagnosis_section(const std::string& id, const Diagnosis& diagnosis);
 /// One fault: its name, what it does, its wrong formula.
 Markup fault_markup(const Fault& fault);
 
-/// "causal.top_left + window.off_by_one", or "" without a name.
+/// "causal.top_left + window.off_by_one" where faults of the catalogue explain it; "" otherwise.
 std::string named_faults(const Diagnosis& diagnosis);
+
+/// What a status says that goes without a name: "where it is wrong is all that is known".
+std::string_view meaning_of(DiagnosisStatus status);
 
 }  // namespace gqa::html

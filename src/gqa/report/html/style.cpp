@@ -59,7 +59,8 @@ code,pre,.index,.outputs,.formula{font-family:"Source Code Pro",ui-monospace,"SF
 code{overflow-wrap:anywhere}td code,th code{overflow-wrap:normal}
 .scroll{overflow-x:auto;margin:.9rem 0}
 table{border-collapse:collapse;font-size:.93rem;line-height:1.4;min-width:100%}
-caption{text-align:left;color:var(--quiet);padding:0 0 .45rem;font-size:.9rem;max-width:60rem}
+caption{text-align:left;color:var(--quiet);padding:0 0 .45rem;font-size:.9rem;
+max-width:min(60rem,calc(100vw - 3rem))}
 th,td{text-align:left;vertical-align:top;padding:.4rem 1.1rem .4rem 0;
 border-bottom:1px solid var(--line)}
 th:last-child,td:last-child{padding-right:0}
@@ -67,7 +68,12 @@ thead th{font-weight:600;color:var(--quiet);font-size:.85rem;border-bottom-color
 tbody th{font-weight:500}
 td:not(.prose):not(.number)>bdi{overflow-wrap:anywhere}
 .number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-.prose{min-width:15rem}
+.prose{min-width:15rem}.name{min-width:18rem}
+th button{all:unset;cursor:pointer;text-decoration:underline dotted;text-underline-offset:.25em}
+th button:focus-visible{outline:3px solid var(--link);outline-offset:2px}
+th[aria-sort=ascending] button::after{content:" \25B2"}
+th[aria-sort=descending] button::after{content:" \25BC"}
+.paper{display:none;color:var(--quiet)}
 .index{white-space:nowrap}
 tbody tr:hover{background:var(--panel)}
 dl{display:grid;gap:0;margin:.6rem 0}
@@ -113,7 +119,8 @@ svg .seen{fill:var(--ink)}svg .partly{fill:var(--ink-soft);stroke:var(--ink);str
 svg .hidden{fill:var(--none);stroke:var(--line);stroke-width:1}
 svg .extra{fill:var(--bad)}
 svg .missing{fill:var(--bad-ground);stroke:var(--bad);stroke-width:1.5}
-svg .onextra{fill:var(--ground);font-weight:700}svg .onmissing{fill:var(--bad);font-weight:700}
+svg .onextra{fill:var(--ground);font-weight:700;font-size:11px}
+svg .onmissing{fill:var(--bad);font-weight:700;font-size:11px}
 svg .violation{fill:#000000;stroke:#ffffff;stroke-width:1.5;paint-order:stroke}
 svg .title{fill:var(--quiet);font-size:11.5px;font-style:italic}
 svg .cross{stroke:var(--bad);stroke-width:2;fill:none}
@@ -124,7 +131,12 @@ svg .differs-text{fill:var(--bad);font-weight:650}
 footer{margin-top:3.5rem;padding-top:1rem;border-top:1px solid var(--line);color:var(--quiet);
 font-size:.88rem}
 @media (max-width:40rem){body{padding:1.2rem .9rem 3rem}h1{font-size:1.5rem}
-dl div{grid-template-columns:1fr;gap:0}.fold{padding:.2rem .7rem .8rem}}
+dl div{grid-template-columns:1fr;gap:0}.fold{padding:.2rem .7rem .8rem}
+.prose{min-width:13rem}.name{min-width:11rem}
+.scroll{background:linear-gradient(90deg,var(--ground) 40%,transparent) left/2.5rem 100% no-repeat local,
+linear-gradient(270deg,var(--ground) 40%,transparent) right/2.5rem 100% no-repeat local,
+linear-gradient(90deg,var(--line),transparent) left/.5rem 100% no-repeat scroll,
+linear-gradient(270deg,var(--line),transparent) right/.5rem 100% no-repeat scroll}}
 .filter{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;border:0;padding:0;margin:.8rem 0 0;font-size:.95rem}
 .filter legend{float:left;margin-right:.4rem;padding:0;color:var(--quiet)}
 .filter label{cursor:pointer}
@@ -132,6 +144,7 @@ body:has(#show-pass:checked) tr[class^=v-]:not(.v-pass),
 body:has(#show-fail:checked) tr[class^=v-]:not(.v-fail),
 body:has(#show-undecided:checked) tr[class^=v-]:not(.v-undecided),
 body:has(#show-error:checked) tr[class^=v-]:not(.v-error){display:none}
+@media print and (prefers-color-scheme:light){:root{--ground:#ffffff}}
 @media print{@page{margin:14mm}
 body{max-width:none;padding:0;font-size:10.5pt}.skip,nav,.filter{display:none}
 .scroll{overflow:visible}svg{max-width:100%;height:auto}
@@ -139,7 +152,13 @@ details{border:0;margin:0}details>*{display:block}
 details::details-content{display:block;content-visibility:visible;block-size:auto;opacity:1}
 summary{padding-left:0}.fold{padding:0 0 .6rem}
 table{font-size:8.5pt;min-width:0;width:100%}th,td{padding-right:.6rem;overflow-wrap:anywhere}
-.index,.number{white-space:normal}.prose{min-width:0}
+thead th{overflow-wrap:normal}th button{display:contents}
+.index,.number{white-space:normal}.prose,.name{min-width:0}caption{max-width:none}
+dl{display:block}dl div{display:block;break-inside:avoid}
+dt,dd{display:inline-block;vertical-align:top}dt{width:11rem}dd{width:calc(100% - 12rem)}
+.pictures{display:block}.pictures>figure{display:inline-block;vertical-align:top;max-width:48%}
+.quiet:has(+.pictures){break-after:avoid}
+.paper{display:block}.failures-on-paper .d-pass{display:none}
 figure,tr,.fault,.banner{break-inside:avoid}h2,h3,h4,summary{break-after:avoid}}
 )css";
 }

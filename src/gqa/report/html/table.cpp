@@ -7,6 +7,7 @@ namespace {
 Attributes attributes_of(const Column& column) {
   if (column.kind == ColumnKind::number) return {{"class", "number"}};
   if (column.kind == ColumnKind::prose) return {{"class", "prose"}};
+  if (column.kind == ColumnKind::name) return {{"class", "name"}};
   return {};
 }
 
@@ -25,7 +26,7 @@ void Table::add_row(const std::vector<Markup>& cells, std::string_view css_class
   rows_ += css_class.empty() ? element("tr", row) : element("tr", css_class, row);
 }
 
-Markup Table::markup() const {
+Markup Table::markup(bool is_sortable) const {
   Markup headings;
   for (const Column& column : columns_) {
     Attributes attributes = attributes_of(column);
@@ -34,7 +35,8 @@ Markup Table::markup() const {
   }
   const Markup content = element("caption", caption_) + element("thead", element("tr", headings)) +
                          element("tbody", rows_);
-  return scrolled(caption_, element("table", content));
+  return scrolled(caption_,
+                  is_sortable ? element("table", "sortable", content) : element("table", content));
 }
 
 Markup scrolled(std::string_view label, const Markup& content) {

@@ -8,9 +8,9 @@
 
 namespace gqa::html {
 
-/// What a column holds: numbers stand at the right, in figures of one width; prose keeps a width
-/// that can be read on narrow screens.
-enum class ColumnKind { plain, number, prose };
+/// What a column holds: numbers stand at the right, in figures of one width; prose and names of
+/// files keep a width that can be read on narrow screens.
+enum class ColumnKind { plain, number, prose, name };
 
 struct Column {
   std::string heading;
@@ -24,7 +24,8 @@ class Table {
   /// Precondition: as many cells as columns. `css_class` is of the row.
   void add_row(const std::vector<Markup>& cells, std::string_view css_class = {});
   bool is_empty() const { return rows_.is_empty(); }
-  Markup markup() const;
+  /// `is_sortable`: by the script of a page that can be sorted.
+  Markup markup(bool is_sortable = false) const;
 
  private:
   std::string caption_;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "gqa/report/html/number_text.hpp"
 #include "gqa/report/html/pictures.hpp"
@@ -9,7 +10,6 @@
 namespace gqa::html {
 namespace {
 
-constexpr double cell = 15;
 constexpr double grid_left = 34;
 constexpr double grid_top = 42;
 
@@ -21,7 +21,14 @@ struct Panel {
   bool with_differences;
 };
 
+// Two pictures of the most cells stand beside each other.
+double cell_of(const VisibleKeysPicture& picture) {
+  const auto most = static_cast<double>(std::max(picture.key_cells(), picture.row_cells()));
+  return std::clamp(std::floor(440 / most), 11.0, 15.0);
+}
+
 Markup axes(const VisibleKeysPicture& picture) {
+  const double cell = cell_of(picture);
   const double right = grid_left + static_cast<double>(picture.key_cells()) * cell;
   Markup content = label(0, 12, "query row \u2193", "start", "title") +
                    label(std::max(right, 130.0), 12, "key \u2192", "end", "title");
@@ -39,6 +46,7 @@ Markup axes(const VisibleKeysPicture& picture) {
 
 Markup cells(const Panel& panel) {
   const VisibleKeysPicture& picture = panel.picture;
+  const double cell = cell_of(picture);
   Cells seen, partly, hidden, extra, missing;
   Markup signs;
   const std::int64_t columns = picture.key_cells();
@@ -79,6 +87,7 @@ std::string description(const Panel& panel) {
 
 Markup draw(const Panel& panel) {
   const VisibleKeysPicture& picture = panel.picture;
+  const double cell = cell_of(picture);
   const Drawing drawing{
       panel.id,
       panel.title,
@@ -108,16 +117,18 @@ Markup visible_keys_picture(const std::string& id, const VisibleKeysPicture& key
   const bool differs =
       std::ranges::count(keys.is_extra, 1) > 0 || std::ranges::count(keys.is_missing, 1) > 0;
   if (differs) {
-    panels += draw({id + "-found", fmt::format("Found ({})", found_by), keys, keys.found, true});
+    panels += draw({id + "-found", found_title(found_by), keys, keys.found, true});
   }
-  std::string words = fmt::format("Query rows down, keys across, of batch entry {}, query head {}",
-                                  keys.batch, keys.head);
+  std::string words = fmt::format(
+      "Query rows down, keys across, of batch entry {}, query head {}; a filled cell is a key that "
+      "the row sees",
+      keys.batch, keys.head);
   if (keys.rows_per_cell > 1 || keys.keys_per_cell > 1) {
     words += fmt::format("; a cell is {} by {}{}, pale where only some are visible",
                          counted(keys.rows_per_cell, "row"), counted(keys.keys_per_cell, "key"),
                          keys.every_row ? "" : " (of which some rows were asked)");
   }
-  if (!keys.found.empty() && !differs) words += "; the output sees the same";
+  if (!keys.found.empty() && !differs) words += ". The output sees the same keys";
   return element("p", "quiet", text(words + ".")) + element("div", "pictures", panels);
 }
 
