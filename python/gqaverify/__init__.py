@@ -21,7 +21,9 @@ from ._audit import assert_attention, audit, audit_documents, reference
 from ._core import version as __version__
 from ._errors import AttentionError, InputError, Unsupported
 from ._kernel import audit_kernel, identify
-from ._recording import save_recording
+from ._record import Recorder, record
+from ._recorded import CallAudit, RecordedAudit, RecordedCall
+from ._recording import load_recording, save_recording
 from ._results import (
     AuditResult,
     Bounds,
@@ -41,6 +43,7 @@ __all__ = [
     "AttentionError",
     "AuditResult",
     "Bounds",
+    "CallAudit",
     "Contract",
     "Diagnosis",
     "Explanation",
@@ -49,6 +52,9 @@ __all__ = [
     "InputError",
     "KernelAudit",
     "OutputResult",
+    "RecordedAudit",
+    "RecordedCall",
+    "Recorder",
     "Reference",
     "Rules",
     "Tensors",
@@ -63,6 +69,8 @@ __all__ = [
     "enumerate_cases",
     "identify",
     "ledger",
+    "load_recording",
+    "record",
     "reference",
     "save_recording",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ._recorded import RecordedAudit
     from ._results import AuditResult
 
 
@@ -29,7 +30,7 @@ class InputError(ValueError):
 class AttentionError(AssertionError):
     """Attention that is not proved right. result: the audit."""
 
-    def __init__(self, message: str, result: AuditResult) -> None:
+    def __init__(self, message: str, result: AuditResult | RecordedAudit) -> None:
         super().__init__(message)
         self.result = result
 

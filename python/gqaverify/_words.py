@@ -129,6 +129,10 @@ class AuditWords(Contract, Tensors, Tolerance, Options, total=False):
     """Everything that audit() takes by keyword."""
 
 
+class RecordedWords(Contract, Tolerance, Options, total=False):
+    """Everything that Recorder.audit() takes by keyword: the tensors are recorded."""
+
+
 class InputWords(TypedDict, total=False):
     """Tensors that an implementation is given."""
 
