@@ -19,7 +19,7 @@ ml_dtypes, or as uint8 bits with ``dtype="float8_e4m3fn"`` or ``"float8_e5m2"``.
 
 from ._audit import assert_attention, audit, audit_documents, reference
 from ._core import version as __version__
-from ._errors import AttentionError, InputError, Unsupported
+from ._errors import AttentionError, InputError, ProgramError, Unsupported
 from ._kernel import audit_kernel, identify
 from ._record import Recorder, record
 from ._recorded import CallAudit, RecordedAudit, RecordedCall
@@ -36,9 +36,26 @@ from ._results import (
     Reference,
     WorstElement,
 )
-from ._theory import enumerate_cases, ledger
 from ._words import Contract, Rules, Tensors, Tolerance
+from .commands import (
+    attain,
+    check,
+    claims,
+    compare,
+    enumerate,
+    faults,
+    ledger,
+    pool,
+    probe_check,
+    probe_write,
+    rank,
+    verify,
+)
+from .commands import audit as audit_recordings
+from .commands import enumerate as enumerate_cases
+from .commands import identify as identify_recordings
 
+# Not `enumerate`: importing every name must not hide Python's own.
 __all__ = [
     "AttentionError",
     "AuditResult",
@@ -52,6 +69,7 @@ __all__ = [
     "InputError",
     "KernelAudit",
     "OutputResult",
+    "ProgramError",
     "RecordedAudit",
     "RecordedCall",
     "Recorder",
@@ -63,14 +81,26 @@ __all__ = [
     "WorstElement",
     "__version__",
     "assert_attention",
+    "attain",
     "audit",
     "audit_documents",
     "audit_kernel",
+    "audit_recordings",
+    "check",
+    "claims",
+    "compare",
     "enumerate_cases",
+    "faults",
     "identify",
+    "identify_recordings",
     "ledger",
     "load_recording",
+    "pool",
+    "probe_check",
+    "probe_write",
+    "rank",
     "record",
     "reference",
     "save_recording",
+    "verify",
 ]

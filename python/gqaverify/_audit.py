@@ -109,5 +109,6 @@ def _cases(query: Any, key: Any, value: Any, output: Any, stated: Split) -> list
         options.get("sample"),
         options.get("seed", 0),
         options.get("diagnose", True),
+        options.get("self_check", True),
     )
     return [AuditResult._of(case) for case in cases]

@@ -37,3 +37,7 @@ class AttentionError(AssertionError):
 
 class Unsupported(NotImplementedError):
     """For a kernel under test to raise: it does not take this problem."""
+
+
+class ProgramError(RuntimeError):
+    """The program gqaverify is not there, or failed by its own fault; says how."""

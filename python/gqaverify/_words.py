@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
-import os
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
@@ -117,12 +116,15 @@ class Options(TypedDict, total=False):
         uint16 and uint8 arrays hold its bits, other floats are converted if that is exact.
     sample, seed: audit that many random rows instead of all.
     diagnose: False: do not search for the fault that explains a failure.
+    self_check: False: do not ask a few rows that fast arithmetic decided again by ball arithmetic;
+        a contradiction (a wrong BLAS or processor) raises RuntimeError.
     """
 
     dtype: Any
     sample: int
     seed: int
     diagnose: bool
+    self_check: bool
 
 
 class AuditWords(Contract, Tensors, Tolerance, Options, total=False):
@@ -266,14 +268,3 @@ def element_type(dtype: Any) -> str | None:
         name = str(dtype)
     name = name.rpartition(".")[2]
     return _ELEMENT_TYPES.get(name, name)
-
-
-def source_of(config: Any) -> tuple[str, str]:
-    """A model configuration's text, and what errors call it."""
-    if isinstance(config, (str, os.PathLike)):
-        path = os.fspath(config)
-        if os.path.isdir(path):
-            path = os.path.join(path, "config.json")
-        with open(path, encoding="utf-8") as file:
-            return file.read(), path
-    return json.dumps(config), "config"

@@ -16,7 +16,7 @@ namespace {
 std::vector<AuditCase> audit(const py::dict& tensors, const std::string& contract,
                              const std::optional<std::string>& dtype, const py::dict& tolerance,
                              const std::optional<std::int64_t>& sample, std::uint64_t seed,
-                             bool diagnose) {
+                             bool diagnose, bool self_check) {
   const ProblemTensors problem = problem_tensors(tensors, dtype);
   const ToleranceWords words = tolerance_words(tolerance);
   const py::gil_scoped_release release;
@@ -24,6 +24,7 @@ std::vector<AuditCase> audit(const py::dict& tensors, const std::string& contrac
   options.tolerance = stated_tolerance(words);
   options.accept_worst_case = words.accept_worst_case;
   options.diagnose = diagnose;
+  options.audit.self_check = self_check;
   if (sample) options.audit.sample = RowSample{*sample, seed};
   return audit_cases("attention", problem, stated_contract(contract), options);
 }
@@ -48,7 +49,8 @@ void bind_audit(py::module_& module) {
       .def("text", &case_text)
       .def("message", &assertion_text);
   module.def("audit_cases", &audit, py::arg("tensors"), py::arg("contract"), py::arg("dtype"),
-             py::arg("tolerance"), py::arg("sample"), py::arg("seed"), py::arg("diagnose"));
+             py::arg("tolerance"), py::arg("sample"), py::arg("seed"), py::arg("diagnose"),
+             py::arg("self_check"));
   module.def("reference", &reference, py::arg("tensors"), py::arg("contract"), py::arg("dtype"));
 }
 
