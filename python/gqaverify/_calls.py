@@ -106,7 +106,10 @@ def as_autocast_reads(tensor: Any) -> Any:
         return tensor
     if not tensor.is_floating_point() or tensor.dtype == torch.float64:
         return tensor
-    if tensor.device.type == "cpu":
+    if hasattr(torch, "get_autocast_dtype"):  # since PyTorch 2.4
+        device = tensor.device.type
+        on, kind = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+    elif tensor.device.type == "cpu":
         on, kind = torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()
     else:
         on, kind = torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()

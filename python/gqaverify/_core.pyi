@@ -8,6 +8,7 @@ from ._adapter import Adapter
 version: str
 
 class Case:
+    def passed(self) -> bool: ...
     def json(self) -> str: ...
     def text(self) -> str: ...
     def message(self) -> str: ...
@@ -20,7 +21,7 @@ def audit_cases(
     sample: int | None,
     seed: int,
     diagnose: bool,
-    self_check: bool,
+    self_check: bool | None,
 ) -> list[Case]: ...
 def reference(
     tensors: dict[str, Any], contract: str, dtype: str | None

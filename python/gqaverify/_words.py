@@ -116,8 +116,9 @@ class Options(TypedDict, total=False):
         uint16 and uint8 arrays hold its bits, other floats are converted if that is exact.
     sample, seed: audit that many random rows instead of all.
     diagnose: False: do not search for the fault that explains a failure.
-    self_check: False: do not ask a few rows that fast arithmetic decided again by ball arithmetic;
-        a contradiction (a wrong BLAS or processor) raises RuntimeError.
+    self_check: ask a few rows that fast arithmetic decided again by ball arithmetic; a contradiction
+        (a wrong BLAS or processor) raises RuntimeError. Without the word audit() does, and what only
+        asserts does of large problems and of one small problem in thirty-two.
     """
 
     dtype: Any

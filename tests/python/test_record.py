@@ -111,6 +111,26 @@ def test_any_number_of_axes_before_the_rows_is_recorded(axes, masked):
         run.check(scale=0.5)
 
 
+def test_positions_of_the_function_count_from_the_first_key():
+    query, key, value = operands(seed=14, kv_heads=6, queries=3, keys=7)
+    run = call(query, key, value, is_causal=True)
+    assert run.audit(), run.audit()
+    # Row 0 sees one key of seven from the first key on, and five back from the last.
+    assert run.audit(causal_alignment="bottom_right").verdict == "fail"
+
+
+def test_a_call_inside_of_a_recorded_call_is_a_part_of_it():
+    def outer(query, key, value):
+        return torch_stand_in.scaled_dot_product_attention(query, key, value)
+
+    outer.__name__ = FUNCTION.__name__
+    globals()["held"] = outer
+    query, key, value = operands(seed=15, kv_heads=6)
+    with gqaverify.record(None, FUNCTION) as inner, gqaverify.record(None, outer) as run:
+        held(query, key, value)  # noqa: F821
+    assert (len(run), len(inner)) == (1, 1) and run.audit()
+
+
 def test_dropout_is_said_to_be_random_and_is_no_pass():
     query, key, value = operands(seed=5, kv_heads=6)
     run = call(query, key, value, None, 0.1)

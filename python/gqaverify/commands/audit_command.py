@@ -1,9 +1,9 @@
 """`gqaverify audit` from Python. Written by python/generate.py."""
 
 from dataclasses import dataclass
-from typing import Any, List, Literal, Optional, Union
+from typing import Any, List, Literal, Optional, Sequence, Union
 
-from .._program import Input, Number, Record, Report, Words, run
+from .._program import Each, Input, Number, Record, Report, Words, run
 
 
 @dataclass(frozen=True)
@@ -479,7 +479,7 @@ def audit(
     type: Optional[Words] = None,
     problems: Optional[int] = None,
     problem_seed: Optional[int] = None,
-    tensor: Optional[Words] = None,
+    tensor: Optional[Union[Words, Sequence[Words]]] = None,
     contract: Optional[Input] = None,
     layout: Optional[Words] = None,
     q_heads: Optional[int] = None,
@@ -607,7 +607,7 @@ def audit(
             "--type": type,
             "--problems": problems,
             "--problem-seed": problem_seed,
-            "--tensor": tensor,
+            "--tensor": Each(tensor),
             "--contract": contract,
             "--layout": layout,
             "--q-heads": q_heads,

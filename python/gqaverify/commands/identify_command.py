@@ -1,9 +1,9 @@
 """`gqaverify identify` from Python. Written by python/generate.py."""
 
 from dataclasses import dataclass
-from typing import Any, List, Literal, Optional, Union
+from typing import Any, List, Literal, Optional, Sequence, Union
 
-from .._program import Input, Number, Record, Report, Words, run
+from .._program import Each, Input, Number, Record, Report, Words, run
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ def identify(
     sandbox: Optional[bool] = None,
     memory: Optional[int] = None,
     type: Optional[Words] = None,
-    tensor: Optional[Words] = None,
+    tensor: Optional[Union[Words, Sequence[Words]]] = None,
     contract: Optional[Input] = None,
     layout: Optional[Words] = None,
     q_heads: Optional[int] = None,
@@ -468,7 +468,7 @@ def identify(
             "--sandbox": sandbox,
             "--memory": memory,
             "--type": type,
-            "--tensor": tensor,
+            "--tensor": Each(tensor),
             "--contract": contract,
             "--layout": layout,
             "--q-heads": q_heads,
