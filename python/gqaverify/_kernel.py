@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, overload
+import os
+from typing import TYPE_CHECKING, Any, Callable, Mapping, overload
 
 from . import _core
 from ._adapter import Adapter
 from ._results import Identification, KernelAudit
 from ._words import KernelWords, contract_json, element_type, split, takes
-from .commands import identify as identify_recordings
 
 if TYPE_CHECKING:
     from ._program import Input
@@ -39,6 +39,10 @@ def identify(
     keyword for; it may raise Unsupported or NotImplementedError. Any other exception is a finding.
     """
     if not callable(fn):
+        if not isinstance(fn, (str, os.PathLike, Mapping)):
+            raise TypeError(f"a callable or a recording is expected, not {type(fn).__name__}")
+        from .commands import identify as identify_recordings
+
         return identify_recordings(fn, *recordings, **flags)
     if recordings or flags:
         raise TypeError(f"identify() of a function takes dtype alone, not {[*recordings, *flags]}")

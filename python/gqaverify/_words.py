@@ -75,6 +75,8 @@ class Tensors(TypedDict, total=False):
     alibi_slopes: [Hq] or [B, Hq].
     cu_seqlens_q, cu_seqlens_k: [N + 1] int, documents of layout THD.
     present_key, present_value, qk_matmul_output, lse: further outputs, audited too.
+    grad_output: as output, the gradient that comes in; grad_query, grad_key, grad_value: what a
+        backward pass made of it, audited too. grad_lse: [B, Hq, T], where lse has one, too.
     """
 
     attn_mask: Any
@@ -91,6 +93,11 @@ class Tensors(TypedDict, total=False):
     qk_matmul_output: Any
     qk_matmul_output_mode: int
     lse: Any
+    grad_output: Any
+    grad_lse: Any
+    grad_query: Any
+    grad_key: Any
+    grad_value: Any
 
 
 class Tolerance(TypedDict, total=False):

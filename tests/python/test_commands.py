@@ -115,8 +115,10 @@ def test_a_point_is_reached_with_its_weights():
     assert report.certificate["weights"] == ["3/4", "1/4"]
     outside = gqaverify.attain(values=np.array([[4.0, 0.0], [0.0, 8.0]]), point=(5, 5))
     assert (outside.status, bool(outside)) == (1, False)
-    # A float means its bits: 0.1 is a little more than 1/10, outside of [0, 1/10].
-    assert not gqaverify.attain(values=[["0"], ["1/10"]], point=[0.1])
+    # A float means its bits: 0.1 is a little more than 1/10, whose neighbour no query reaches.
+    assert Fraction(0.1) > Fraction(1, 10)
+    assert gqaverify.attain(values=[["1/10"], [1]], point=[0.1])
+    assert not gqaverify.attain(values=[["1/10"], [1]], point=["0.1"])
     assert gqaverify.attain(values=[[0], [Fraction(1, 5)]], point=[Fraction(1, 10)])
 
 
@@ -134,9 +136,10 @@ def test_a_certificate_is_checked_from_the_report_and_a_changed_one_is_refused(t
 def test_ranks_of_a_group_and_of_recordings(tmp_path):
     report = checked(gqaverify.rank(group_size=3, positions=8, value_size=2), "rank")
     assert report and report.configuration.group_size == 3
-    assert all(rank.lower <= rank.upper for rank in report.ranks)
-    # One output is a pattern of 8 x 8 times values of 8 x 2: no more than two columns.
-    assert max(max(rank.shape) for rank in report.ranks) >= 8
+    # Three heads on 8 positions: shared values of 2 columns span 2, stacked outputs 3 times as many.
+    found = {rank.quantity: (rank.lower, rank.upper, rank.shape) for rank in report.ranks}
+    assert found["values, shared"] == (2, 2, [8, 2])
+    assert found["stacked output, shared values"] == (6, 6, [8, 6])
     query, key, value = operands(seed=1)
     arrays = {"query": query, "key": key, "value": value, "output": attend(query, key, value)}
     recorded = checked(gqaverify.rank(recording=[arrays]), "rank")

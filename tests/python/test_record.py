@@ -119,6 +119,32 @@ def test_positions_of_the_function_count_from_the_first_key():
     assert run.audit(causal_alignment="bottom_right").verdict == "fail"
 
 
+def test_a_call_is_named_after_its_own_layer_when_an_inner_one_has_run():
+    class Inner(torch_stand_in.Module):
+        def forward(self, x):
+            return torch_stand_in.scaled_dot_product_attention(x, x, x)
+
+    class Outer(torch_stand_in.Module):
+        def __init__(self):
+            self.inner = Inner()
+
+        def forward(self, x):
+            y = self.inner(x)
+            return torch_stand_in.scaled_dot_product_attention(y, x, x)
+
+    class Model(torch_stand_in.Module):
+        def __init__(self):
+            self.outer = Outer()
+
+        def forward(self, x):
+            return self.outer(x)
+
+    model = Model()
+    with gqaverify.record(model, FUNCTION) as run:
+        model(operands(seed=16)[0])
+    assert [c.layer for c in run] == ["outer.inner", "outer"]
+
+
 def test_a_call_inside_of_a_recorded_call_is_a_part_of_it():
     def outer(query, key, value):
         return torch_stand_in.scaled_dot_product_attention(query, key, value)
