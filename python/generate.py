@@ -279,7 +279,7 @@ def module_of(command: dict) -> str:
     body = "\n\n\n".join([*classes, function_of(command, report)])
     used = [word for word in ("Any", "Dict", "List", "Literal", "Optional", "Sequence", "Union")
             if re.search(rf"\b{word}\b", body)]
-    base = [word for word in ("Each", "Input", "Number", "Record", "Report", "Words", "run")
+    base = [word for word in ("Each", "Input", "Record", "Report", "Words", "run")
             if re.search(rf"\b{word}\b", body)]
     flags = " ".join(["gqaverify", *command["words"]])
     return "\n".join([
@@ -289,6 +289,7 @@ def module_of(command: dict) -> str:
         f"from typing import {', '.join(used)}",
         "",
         f"from .._program import {', '.join(base)}",
+        *(["from .._words import Number"] if re.search(r"\bNumber\b", body) else []),
         "", "", body, ""])
 
 

@@ -129,7 +129,7 @@ def run(
         if done.returncode not in (_HOLDS, _WRONG, _OPEN, _BAD_INPUT):
             raise ProgramError(f"gqaverify ended with status {done.returncode}: {errors}")
         entry = json.loads(written.read_text(encoding="utf-8")) if takes_json else {}
-        result = _decoded(report, entry)
+        result: _Report = _decoded(report, entry)
         object.__setattr__(result, "status", done.returncode)
         object.__setattr__(result, "_text", files.renamed(done.stdout.decode(errors="replace")))
         return result
@@ -175,7 +175,7 @@ class _Files:
             save_recording(path, dict(value))
             return path
         if isinstance(value, os.PathLike):
-            return os.fspath(value)
+            return str(os.fspath(value))
         return value if isinstance(value, str) else _words(value)
 
     def renamed(self, text: str) -> str:
@@ -240,7 +240,7 @@ def _hints(kind: Any) -> Dict[str, Any]:
 
 def _decoded(kind: Any, entry: Any) -> Any:
     """JSON as the type that the report says it has; what is of no such type stays as it is."""
-    if dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         if not isinstance(entry, dict):
             return entry
         fields = {
@@ -248,7 +248,7 @@ def _decoded(kind: Any, entry: Any) -> Any:
             for name, hint in _hints(kind).items()
             if name.rstrip("_") in entry
         }
-        made = kind(**fields)  # type: ignore[operator]
+        made = kind(**fields)
         object.__setattr__(made, "_json", entry)
         return made
     origin, inner = get_origin(kind), get_args(kind)

@@ -277,14 +277,14 @@ def _function(attention: Any) -> Callable[..., Any]:
         function: Callable[..., Any] = attention
         return function
     functional = getattr(getattr(sys.modules.get("torch"), "nn", None), "functional", None)
-    function = getattr(functional, _TORCH_FUNCTION, None)
-    if function is None:
+    found: Callable[..., Any] | None = getattr(functional, _TORCH_FUNCTION, None)
+    if found is None:
         raise InputError(
             "record.no_torch",
             "attention",
             f"no torch with {_TORCH_FUNCTION} is imported: pass the function, or names of layers",
         )
-    return function
+    return found
 
 
 def _told_signature(function: Callable[..., Any]) -> Callable[..., Any]:

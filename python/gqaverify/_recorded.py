@@ -175,10 +175,10 @@ def audit_of_call(call: RecordedCall, words: dict[str, Any]) -> CallAudit:
     if call.reason:
         return CallAudit(call.layer, call.index, "undecided", [], call.reason)
     tensors = call.tensors()
-    operands = [tensors.pop(name) for name in ("query", "key", "value", "output")]
+    query, key, value, output = (tensors.pop(n) for n in ("query", "key", "value", "output"))
     stated = split("audit", {"dtype": call.dtype, **call.contract, **tensors, **words}, AuditWords)
     try:
-        results = explained_if_wrong(*operands, stated)
+        results = explained_if_wrong(query, key, value, output, stated)
     except InputError as error:
         return CallAudit(call.layer, call.index, "error", [], str(error), call.path)
     verdict = _worst([result.verdict for result in results])

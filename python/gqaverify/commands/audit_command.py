@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, List, Literal, Optional, Sequence, Union
 
-from .._program import Each, Input, Number, Record, Report, Words, run
+from .._program import Each, Input, Record, Report, Words, run
+from .._words import Number
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import List, Literal, Optional
 
-from .._program import Input, Number, Record, Report, run
+from .._program import Input, Record, Report, run
+from .._words import Number
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import List, Literal, Optional, Sequence, Union
 
-from .._program import Each, Input, Number, Record, Report, run
+from .._program import Each, Input, Record, Report, run
+from .._words import Number
 
 
 @dataclass(frozen=True)
