@@ -108,7 +108,11 @@ void audit_recording(Recording& recording, Audit& audit) {
   options.diagnose = !flags.no_diagnosis;
   // Ranks compare their reports, and a clock stops each of them elsewhere.
   constexpr double without_end = 1e6;
-  options.diagnosis_seconds = audit.cluster.size() > 1 ? without_end : flags.diagnosis_seconds;
+  const bool is_alone = audit.cluster.size() == 1;
+  options.diagnosis_seconds = is_alone ? flags.diagnosis_seconds : without_end;
+  // A time that is stated counts alone.
+  const bool is_stated = flags.diagnosis_seconds != CaseOptions{}.diagnosis_seconds;
+  if (!is_alone || is_stated) options.diagnosis_per_audit = without_end;
   options.audit.map_errors = !flags.files.html.empty();
   options.draw = audit.is_drawn();
   options.witness = !flags.files.witness.empty() && audit.cluster.is_first();

@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 """What the precision models allow: never a healthy kernel's failure, always one that says nothing.
 
-usage: model_trials.py PROGRAM calibrate|power [--seconds N] [--seed N] [--heads N] [--presets a,b]
+usage: model_trials.py PROGRAM calibrate|power|findings [--seconds N] [--seed N] [--heads N] [--presets a,b]
                        [--sizes TxSxd,...]
 
 calibrate  emulated healthy kernels (rounded_kernels.py) audited under the model of their own arithmetic:
            the largest share of an element's allowance, and how many problems were accused.
 power      wrong outputs, rounded as the preset stores them: the share of random problems (24 each) in
            which each is refuted: outputs that say nothing, a missing key, another KV head's rows.
+findings   healthy kernels with their diagnosis: how many passes have a finding that their errors look
+           like a key too few or too many; and the same kernels without their newest key.
 
-A problem is one head with its own operands. Exit status 1 if a healthy kernel is accused, or a wrong
-output passes in power's forward rows.
+A problem is one head with its own operands. Exit status 1 if a healthy kernel is accused or has such a
+finding, or a wrong output passes in power's forward rows.
 """
 
 import argparse
@@ -31,6 +33,7 @@ SIZES = [(1, 16, 64), (1, 1024, 64), (16, 64, 64), (64, 64, 128), (16, 256, 128)
          (1, 256, 128), (16, 16, 128)]
 POWER_SIZES = [(1, 16, 64), (1, 256, 64), (1, 4096, 128), (16, 64, 64), (64, 256, 64),
                (256, 1024, 64), (64, 4096, 128), (1, 1, 64), (4, 4, 64)]
+FINDING_SIZES = [(16, 64, 64), (64, 256, 64), (16, 1024, 64), (16, 4096, 128)]
 HEADS = 8
 
 
@@ -63,12 +66,12 @@ class Auditor:
         self.folder = tempfile.TemporaryDirectory()
         self.path = pathlib.Path(self.folder.name) / "case.safetensors"
 
-    def audit(self, preset, q, k, v, output):
+    def audit(self, preset, q, k, v, output, flags=("--no-diagnosis",)):
         kind = rk.STORAGE[preset][1]
         tensors = {"query": q, "key": k, "value": v, "output": output}
         write(self.path, kind, {name: x[:, None] for name, x in tensors.items()})
         done = subprocess.run(
-            [self.program, "audit", str(self.path), "--model", preset, "--no-diagnosis", "--json", "-"],
+            [self.program, "audit", str(self.path), "--model", preset, *flags, "--json", "-"],
             capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1, 2):
             raise SystemExit(f"{done.args}: {done.returncode}\n{done.stderr}")
@@ -164,11 +167,56 @@ def power(auditor, options):
     return 1 if missed else 0
 
 
+def key_findings(case):
+    return [line for line in case.get("diagnosis", {}).get("findings", []) if "the errors look like" in line]
+
+
+# Which healthy kernels have a finding, and which without their newest key have it with beta near 1.
+def findings(auditor, options):
+    table = rk.kernels()
+    counts, wrong, found = {}, [], {}
+    end = time.time() + options.seconds
+    seed = options.seed
+    while time.time() < end:
+        for size in options.sizes or FINDING_SIZES:
+            for setting in rk.SETTINGS:
+                for preset in options.presets or list(table):
+                    for name, run in table[preset].items():
+                        if time.time() > end:
+                            break
+                        rng = np.random.default_rng([seed, *size, rk.SETTINGS.index(setting)])
+                        q, k, v = stored_operands(rng, preset, setting, 2, size)
+                        scale = np.float32(1 / np.sqrt(size[2]))
+                        case = auditor.audit(preset, q, k, v, run(q, k, v, scale, rng), ())
+                        counts[preset] = counts.get(preset, 0) + 1
+                        if key_findings(case):
+                            wrong.append((preset, name, size, setting, seed, key_findings(case)))
+                        if setting not in ("normal", "uniform"):
+                            continue
+                        less = run(q, k[:, :-1], v[:, :-1], scale, rng)
+                        case = auditor.audit(preset, q, k, v, less, ())
+                        key = (preset, setting, size)
+                        tally = found.setdefault(key, [0, 0, 0])
+                        tally[0] += 1
+                        tally[1] += case["verdict"] == "fail"
+                        tally[2] += any("a missing newest key" in line for line in key_findings(case))
+        seed += 1
+    print("| preset | operands | T x S x d | without the newest key | fail | pass with the finding |")
+    print("|---|---|---|---|---|---|")
+    for (preset, setting, size), (all_of, failed, told) in sorted(found.items()):
+        print(f"| {preset} | {setting} | {size[0]} x {size[1]} x {size[2]} | {all_of} | {failed} | {told} |")
+    print("\nhealthy recordings:", ", ".join(f"{k} {n}" for k, n in sorted(counts.items())))
+    print(f"{sum(counts.values())} in all, {len(wrong)} with such a finding")
+    for case in wrong:
+        print("finding:", *case)
+    return 1 if wrong else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("what", choices=["calibrate", "power"])
+    parser.add_argument("what", choices=["calibrate", "power", "findings"])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--heads", type=int, default=HEADS, help="problems of one recording")
@@ -176,7 +224,7 @@ def main():
     parser.add_argument("--sizes", type=lambda text: [
         tuple(int(n) for n in size.split("x")) for size in text.split(",")])
     options = parser.parse_args()
-    what = calibrate if options.what == "calibrate" else power
+    what = {"calibrate": calibrate, "power": power, "findings": findings}[options.what]
     return what(Auditor(options.program), options)
 
 

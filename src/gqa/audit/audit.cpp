@@ -1,6 +1,7 @@
 #include "gqa/audit/audit.hpp"
 
 #include <memory>
+#include <utility>
 
 #include "gqa/audit/decide/describe_violations.hpp"
 #include "gqa/audit/decide/recorded_rounding.hpp"
@@ -42,19 +43,24 @@ void work_on_enclosures(BlockJob& job, const AttentionProblem& problem,
                });
 }
 
-// The filter leaves open whether a model's violations are proved: the worst are asked again
-// by enclosures, which know the worst case.
+// The filter leaves open whether a model's violations are proved, and knows what is allowed between
+// two bounds: the worst are asked again by enclosures, which know the worst case.
 void prove_violations(const AttentionProblem& problem, const AuditOptions& options,
                       AuditTally& total) {
   if (total.violations == 0 || total.proved_violations > 0) return;
   RowAuditors rows(problem, options);
-  for (const WorstElement& worst : total.worst) {
-    if (!worst.within.certainly_not()) continue;
+  const std::vector<WorstElement> by_filter = std::exchange(total.worst, {});
+  for (const WorstElement& worst : by_filter) {
+    if (!worst.within.certainly_not()) {
+      total.add_worst(worst);
+      continue;
+    }
     const auto [batch, head, row, column] = worst.index;
     AuditTally single = empty_tally(problem.dimensions);
     const std::int64_t kv_head = problem.head_map[static_cast<std::size_t>(head)];
     rows.of(batch, kv_head)->audit_columns(head, row, std::span(&column, 1), single);
     total.proved_violations += single.proved_violations;
+    total.add_worst(single.violations > 0 ? single.worst.front() : worst);
   }
 }
 
@@ -78,7 +84,7 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& given) {
     work_on_enclosures(job, problem, options);
   }
   AuditTally tally = run_job(job, options);
-  if (options.use_filter) prove_violations(problem, options, tally);
+  if (options.use_filter && options.prove_violations) prove_violations(problem, options, tally);
   std::string where = describe_violations(tally, d);
   return result_of(std::move(tally), std::move(where), options.tolerance);
 }

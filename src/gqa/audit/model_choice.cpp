@@ -65,16 +65,28 @@ std::vector<ElementType> types_of(const AttentionProblem& problem, const Problem
   return types;
 }
 
-// How an output fares under one model; nothing more is asked once it is certain that it fails, if
-// only that matters.
-using AuditUnder = std::function<AuditResult(const ModelTolerance&, bool only_whether)>;
+// How much of an audit under one model is needed.
+enum class AuditDepth {
+  result,    // all of it
+  strength,  // nothing more is asked once it is certain that it fails, but for how certain
+  verdict,   // not even that
+};
+
+// How an output fares under one model.
+using AuditUnder = std::function<AuditResult(const ModelTolerance&, AuditDepth depth)>;
 
 AuditOptions options_under(const AuditOptions& options, const ModelTolerance& tolerance,
-                           bool only_whether, StoppingRunner& stopping) {
+                           AuditDepth depth, StoppingRunner& stopping) {
   AuditOptions own = options;
   own.tolerance = tolerance;
+  // The filter itself was checked by the audit under the first model.
+  own.self_check = own.self_check && depth != AuditDepth::verdict;
+  own.prove_violations = own.prove_violations && depth != AuditDepth::verdict;
   // A journal keeps whole audits.
-  if (only_whether && options.runner == nullptr) own.runner = &stopping;
+  if (depth != AuditDepth::result && options.runner == nullptr) {
+    own.all_violations = false;
+    own.runner = &stopping;
+  }
   return own;
 }
 
@@ -94,7 +106,8 @@ class Choice {
     for (const PrecisionModel* model : candidates_) {
       tolerance.model = model;
       tolerance.tried.push_back(model);
-      AuditResult result = audit_under(tolerance, first.has_value());
+      AuditResult result =
+          audit_under(tolerance, first ? AuditDepth::strength : AuditDepth::result);
       if (result.verdict == Verdict::pass || (!first && result.verdict != Verdict::fail)) {
         return {name, std::move(result), tolerance};
       }
@@ -113,7 +126,8 @@ class Choice {
  private:
   const PrecisionModel* explaining(const AuditUnder& audit_under) const {
     for (const PrecisionModel* model : undeclared_) {
-      if (audit_under(ModelTolerance{.model = model}, true).verdict == Verdict::pass) return model;
+      if (audit_under(ModelTolerance{.model = model}, AuditDepth::verdict).verdict == Verdict::pass)
+        return model;
     }
     return nullptr;
   }
@@ -133,9 +147,10 @@ void choose_gradients(const AttentionProblem& problem, const ProblemTensors& ten
     for (auto& [model, audit] : audits) {
       if (model == tolerance.model) return *audit;
     }
-    audits.emplace_back(tolerance.model,
-                        std::make_unique<GradientAudit>(
-                            problem, tensors, options_under(options, tolerance, false, stopping)));
+    audits.emplace_back(
+        tolerance.model,
+        std::make_unique<GradientAudit>(
+            problem, tensors, options_under(options, tolerance, AuditDepth::result, stopping)));
     return *audits.back().second;
   };
   ModelTolerance tolerance;
@@ -143,11 +158,11 @@ void choose_gradients(const AttentionProblem& problem, const ProblemTensors& ten
   for (const GradientKind kind : audit_of(tolerance).kinds()) {
     outputs.push_back(choice.choose(
         std::string(name(kind)),
-        [&](const ModelTolerance& under, bool) { return audit_of(under).audit(kind); },
+        [&](const ModelTolerance& under, AuditDepth) { return audit_of(under).audit(kind); },
         // A looser model would only hide what a wrong rule is.
         [&](const AuditResult& failed, const ModelTolerance& under) {
           return !explaining_rules(problem, tensors, kind, failed,
-                                   options_under(options, under, false, stopping))
+                                   options_under(options, under, AuditDepth::result, stopping))
                       .empty();
         }));
   }
@@ -202,8 +217,8 @@ std::vector<OutputAudit> audit_with_candidates(const AttentionProblem& problem,
       continue;
     }
     outputs.push_back(
-        choice.choose(task.name, [&](const ModelTolerance& tolerance, bool only_whether) {
-          return task.audit(options_under(options, tolerance, only_whether, stopping));
+        choice.choose(task.name, [&](const ModelTolerance& tolerance, AuditDepth depth) {
+          return task.audit(options_under(options, tolerance, depth, stopping));
         }));
   }
   if (has_gradients(tensors)) choose_gradients(problem, tensors, options, choice, outputs);

@@ -194,6 +194,15 @@ std::vector<Explanation> local_under(const DiagnosisCase& problem,
   return {};
 }
 
+// Two faults of a whole contract together show in more than a row here and there: of so few wrong
+// rows the place says more than any pair that happens to fit them.
+bool may_be_several(const DiagnosisCase& problem) {
+  constexpr std::int64_t share = 64;
+  const Behaviour& b = problem.declared;
+  const std::int64_t rows = b.batch() * b.query_heads() * b.queries();
+  return std::ssize(problem.audited->places()) * share > rows;
+}
+
 // Cheapest first: one fault of the catalogue everywhere, one fault in a region, measured numbers
 // and several faults together, and at last the region alone.
 std::vector<Explanation> explained(const DiagnosisCase& problem,
@@ -211,8 +220,11 @@ std::vector<Explanation> explained(const DiagnosisCase& problem,
     constexpr std::size_t rows = 16;
     return measured_faults(all.front(), problem.audited->spread(rows));
   };
-  found = searched(problem, tolerances, measure, options, diagnosis);
+  SearchOptions several = options;
+  if (!may_be_several(problem)) several.largest_set = single.largest_set;
+  found = searched(problem, tolerances, measure, several, diagnosis);
   if (!found.empty()) return found;
+  diagnosis.cut_short = diagnosis.cut_short || problem.is_late();
   DiagnosisCase own = problem;
   own.tolerance = tolerances.front();
   if (auto place = located(local_evidence(own, *problem.audited))) return {*place};
@@ -228,6 +240,7 @@ Diagnosis diagnose_audited(const DiagnosisCase& given, std::span<const Tolerance
   DiagnosisCase problem = given;
   problem.tolerance = tolerances.back();
   problem.asked_columns = asked_columns;
+  problem.deadline = options.deadline;
   const auto content = content_of_outputs(std::span(&given, 1));
   const bool is_constant = content && content->kind == &content_constant;
   if (content && !is_constant) {

@@ -60,6 +60,7 @@ void check_row(const AttentionProblem& problem, const LikelyContext& context,
   const RowRounding rounding = reader.rounding(context.model, row.head, row.row, visible, exact);
   const RoundingBound bound(context.model, rounding, context.recorded);
   const LikelyInterval interval(context, tile, r, problem.sink_of(row.head));
+  const SmallValues values(problem, tile.batch, tile.kv_head);
   for (std::int64_t c = 0; c < tile.columns; ++c) {
     const RoundingBounds bounds =
         bound.column(reader.value_column(visible, c), exact.output[static_cast<std::size_t>(c)]);
@@ -84,9 +85,12 @@ void check_row(const AttentionProblem& problem, const LikelyContext& context,
     const double upper = interval.upper(c, tile.radius(r, c));
     CAPTURE(lower);
     CAPTURE(upper);
+    const double known_values = interval.upper(c, tile.radius(r, c), &values);
+    CAPTURE(known_values);
+    CHECK(known_values <= upper);
     if (row.epsilon <= 1e-7) {
       CHECK(lower <= allowed.upper_double());
-      CHECK(upper >= allowed.lower_double());
+      CHECK(known_values >= allowed.lower_double());
       for (const double share : {0.05, 0.5, 0.9, 0.99, 0.999, 1.001}) {
         const double output = tile.output(r, c) + share * allowed.lower_double();
         const double error = std::abs(output - tile.output(r, c));

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "diagnose/local/local_kernel.hpp"
+#include "gqa/attention/encoded_tensor.hpp"
 #include "gqa/report/diagnosis_report.hpp"
 
 using namespace gqa;
@@ -262,5 +263,46 @@ TEST_CASE("local faults: a missing newest key below every single rounding is a f
     if (verdict != Verdict::pass) continue;  // its rounding shows it already
     REQUIRE(findings.size() == 1);
     CHECK(findings.front().starts_with("the errors look like a missing newest key: beta = "));
+  }
+}
+
+TEST_CASE("local faults: pages of a cache in another order are told by the keys that are read") {
+  for (const ElementType type : {ElementType::binary32, ElementType::bfloat16}) {
+    CAPTURE(name(type));
+    LocalKernel kernel({1, 4, 2, 1, 128, 32}, type, 5);
+    kernel.contract.causal = false;
+    const std::vector<std::int64_t> length{100};
+    kernel.tensors.nonpad_kv_seqlen = integer_tensor({1}, length);
+    // Page 0 of 64 keys comes last, and the length ends it after 36.
+    const auto reordered = kernel.every_row([](auto, auto, auto, LocalRow& row) {
+      row.visible = [](std::int64_t j) { return j < 36 || j >= 64; };
+    });
+    check(kernel, reordered,
+          {"measured", "keys.reordered (pages of 32 (page 1 last) or 64 (page 0 last))", "{}",
+           "keys 36 to 63 are not read, and keys 100 to 127 beyond the length of 100 are, as where "
+           "pages of 32 (page 1 last) or 64 (page 0 last) keys are taken in another order"});
+  }
+}
+
+TEST_CASE("local faults: a key that is not recorded is told by what all rows have in common") {
+  for (const ElementType type : {ElementType::binary32, ElementType::bfloat16}) {
+    CAPTURE(name(type));
+    LocalKernel kernel({1, 8, 2, 1, 13, 64}, type, 6);
+    const std::vector<float> read = kernel.every_row(
+        [](auto, auto, auto, LocalRow& row) { row.visible = [](std::int64_t) { return true; }; });
+    const auto without_last = [&](const TypedTensor& tensor) {
+      const std::vector<double> all = decode(tensor, "tensor").data();
+      std::vector<double> kept;
+      for (std::size_t n = 0; n < all.size(); ++n) {
+        if (n / 64 % 13 != 12) kept.push_back(all[n]);
+      }
+      return encoded_tensor(type, {1, 2, 12, 64}, kept);
+    };
+    kernel.tensors.key = without_last(*kernel.tensors.key);
+    kernel.tensors.value = without_last(*kernel.tensors.value);
+    check(kernel, read,
+          {"measured", "keys.unrecorded (one more)", "{}",
+           "one key more than those recorded is read, with a value that none of them has (a length "
+           "that is one too long, or a step that was written one slot late)"});
   }
 }

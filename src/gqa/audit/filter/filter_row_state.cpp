@@ -113,6 +113,7 @@ RowStatistics RowState::statistics() const {
   const auto& first = moments.first;
   const auto& second = moments.second;
   result.query_norm4_squared = std::sqrt(query_fourth_sum);
+  if (std::isfinite(moments.minimum)) result.score_minimum = moments.minimum;
   if (!(first[0] > 0) || !(second[0] > 0) || !(sum > 0)) return result;
   // Where the mean is far from the reference, little of the difference is right: what it may
   // lack is added, so that a bound made of it is not too small.

@@ -43,6 +43,7 @@ struct RowStatistics {
   double square_score_mean = 0;      ///< sum w_j^2 s_j / sum w_j^2
   double square_score_variance = 0;  ///< sum w_j^2 (s_j - that mean)^2 / sum w_j^2
   double query_norm4_squared = 0;    ///< scale^2 |q|_4^2
+  double score_minimum = -std::numeric_limits<double>::infinity();  ///< computed, of a visible key
 };
 
 /// One finished row of a tile.

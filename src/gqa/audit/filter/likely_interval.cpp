@@ -23,7 +23,7 @@ LikelyInterval::LikelyInterval(const LikelyContext& context, const FilterTile& t
       row_weight_underflow(context.model, std::exp(source.lse - source.maximum));
   least_.weight_underflow = underflow * (1 - margin);
   most_.weight_underflow = underflow * (1 + margin);
-  most_.lost_weights = std::min(1.0, n * context.model.denominator);
+  bound_weights();
   b_ = std::sqrt(source.statistics.square_weight);
   most_.score_deviation = std::sqrt(source.statistics.score_variance);
   if (sink) bound_sink(*sink);
@@ -36,6 +36,27 @@ LikelyInterval::LikelyInterval(const LikelyContext& context, const FilterTile& t
   const double spread = square(b_) / n * (1 - margin) - square(key_weight_ / n);
   most_.denominator_coherence =
       coherence(2 * context.model.denominator, std::sqrt(std::max(spread, 0.0)));
+}
+
+// What the sum of the weights loses of them, with the smallest one.
+void LikelyInterval::bound_weights() {
+  const FilterRow& source = tile_.rows[row_];
+  // Both are then known far better than the margin.
+  constexpr double accurate = 1e-5;
+  if (source.score_radius <= accurate && source.lse_radius <= accurate) {
+    least_weight_ = std::exp(source.statistics.score_minimum - source.lse) * (1 - margin);
+  }
+  const double unit = context_.model.denominator;
+  const bool loses = least_weight_ < gone_from_sum * unit * (1 + margin);
+  most_.lost_weights = loses ? std::min(1.0, most_.visible * unit) : 0;
+}
+
+// Keys of which a running sum may lose something: w |v| < gone_from_sum units.
+double LikelyInterval::keys_that_lose(std::int64_t column, double unit,
+                                      const SmallValues* values) const {
+  if (values == nullptr || !(least_weight_ > 0)) return most_.visible;
+  const double below = gone_from_sum * unit / least_weight_ * (1 + margin);
+  return std::min(most_.visible, static_cast<double>(values->count_below(column, below)));
 }
 
 // (1 + u)^m - 1 >= m u. A computed score is off by at least what its own roundings can do.
@@ -111,7 +132,7 @@ double LikelyInterval::likely_lower(std::int64_t column, double radius) const {
   return bound < std::numeric_limits<double>::infinity() ? bound * (1 - margin) : 0;
 }
 
-double LikelyInterval::upper(std::int64_t column, double radius) const {
+double LikelyInterval::upper(std::int64_t column, double radius, const SmallValues* values) const {
   const PrecisionModel& model = context_.model;
   const double o = magnitude_interval(tile_.output(row_, column), radius).upper;
   const double largest = tile_.column_maximum[static_cast<std::size_t>(column)];
@@ -132,7 +153,8 @@ double LikelyInterval::upper(std::int64_t column, double radius) const {
     const RowStatistics& s = tile_.rows[row_].statistics;
     sums.score_covariance = largest * std::sqrt(s.score_variance);
   }
-  sums.lost_values = n * model.accumulation * accumulated_magnitude(sums);
+  const double unit = model.accumulation * accumulated_magnitude(sums);
+  sums.lost_values = unit > 0 ? keys_that_lose(column, unit, values) * unit : 0;
   sums.underflown_values = n * most_.weight_underflow * largest;
   if (model.operand > 0) {
     sums.query_covariance = tile_.rows[row_].statistics.query_norm4_squared *

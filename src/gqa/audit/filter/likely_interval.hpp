@@ -5,6 +5,7 @@
 
 #include "gqa/audit/filter/filter.hpp"
 #include "gqa/audit/filter/interval_decision.hpp"
+#include "gqa/audit/filter/small_values.hpp"
 #include "gqa/audit/filter/vector_decision.hpp"
 #include "gqa/audit/models/precision_model.hpp"
 
@@ -38,9 +39,10 @@ inline double underflow_allowance(double visible, double largest) {
 ///          With softcap or bias the sums of raw scores are not known: by Cauchy-Schwarz
 ///          (scale q.k_j)^2 <= dk q4 max k4. Fewer than min(n/8, (b n/8)^2) keys have a weight
 ///          beyond 8/n, so that those that do not dominate sum to at most |o| + a times the root of
-///          that; sum r w |s - mean_r| |v| <= A sd_w(s); each running sum loses at most a unit a
-///          key; by Cauchy-Schwarz again the covariance of the query is at most q4 max k4 A^2. With
-///          two biases nothing.
+///          that; sum r w |s - mean_r| |v| <= A sd_w(s); each running sum loses at most a unit
+///          (lost_part) of a key whose term is below gone_from_sum units, which is a key whose
+///          value is below that over the row's smallest weight; by Cauchy-Schwarz again the
+///          covariance of the query is at most q4 max k4 A^2. With two biases nothing.
 ///   worst case, lower: without the scores' errors, which need more than the row's sums, it is a
 ///   sum
 ///          of roundings times sum w |v| >= max(|o|, a), and of others times |o|.
@@ -55,9 +57,11 @@ class LikelyInterval {
 
   /// Bounds of the allowance, for an element whose reference is known within `radius`; nothing is
   /// known where the sums are not accurate enough.
-  Interval allowance(std::int64_t column, double radius) const {
+  /// `values`: of the tile's history; null: every key may be one whose value is small.
+  Interval allowance(std::int64_t column, double radius,
+                     const SmallValues* values = nullptr) const {
     if (!usable_) return {0, std::numeric_limits<double>::infinity()};
-    return {lower(column, radius), upper(column, radius)};
+    return {lower(column, radius), upper(column, radius, values)};
   }
 
   /// error <= lower()? for the whole row at a price of ten operations an element:
@@ -67,11 +71,13 @@ class LikelyInterval {
   /// Bounds of the allowance, RoundingBounds::allowance(), for an element whose reference is known
   /// within `radius`.
   double lower(std::int64_t column, double radius) const;
-  double upper(std::int64_t column, double radius) const;
+  double upper(std::int64_t column, double radius, const SmallValues* values = nullptr) const;
 
  private:
   void bound_scores();
   void bound_worst();
+  void bound_weights();
+  double keys_that_lose(std::int64_t column, double unit, const SmallValues* values) const;
   double likely_lower(std::int64_t column, double radius) const;
   void bound_sink(double logit);
   Interval squares(std::int64_t column) const;
@@ -83,6 +89,7 @@ class LikelyInterval {
   double b_ = 0;             // sqrt(sum w^2)
   double per_square_ = 0;    // of var_c, at least: per sum w^2 v^2
   double key_weight_ = 1;    // sum w, at most
+  double least_weight_ = 0;  // of a visible key, at least
   double least_sigma2_ = 0;  // of any key, without the terms in s and x
   double most_sigma2_ = 0;
   double score_sum_ = 0;            // sum w^2 times the terms in s and x of sigma^2

@@ -47,7 +47,8 @@ void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
   work.sure_errors.resize(work.outputs.size());
   work.sure_shares.resize(work.outputs.size());
   const Dimensions& d = problem_.dimensions;
-  for (std::size_t r = 0; r < tile.rows.size(); ++r) {
+  const auto is_known = [&] { return !options_.all_violations && tally.violations > 0; };
+  for (std::size_t r = 0; r < tile.rows.size() && !is_known(); ++r) {
     const FilterRow& row = tile.rows[r];
     if (row.open || row.visible == 0) {
       rows_.of(tile.batch, tile.kv_head)->audit_row(row.head, row.row, tally);
@@ -64,7 +65,7 @@ void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
     }
     if (work.open_rows.size() == RoundingRows::most_rows) decide_open_rows(work);
   }
-  decide_open_rows(work);
+  if (!is_known()) decide_open_rows(work);
   check_rows(work);
 }
 
@@ -143,18 +144,31 @@ inline TileAuditor::Element TileAuditor::element(const Work& work, std::size_t r
   return element;
 }
 
+// Of a model, by what the tile knows; what that leaves open is asked of the values once more.
+Interval TileAuditor::allowance(const Work& work, const Element& e) const {
+  const Interval allowed = work.likely->allowance(e.column, e.radius);
+  if (within(e.error, allowed).is_decided()) return allowed;
+  const FilterTile& tile = work.tile;
+  const auto values = small_values_.of(tile.batch, tile.kv_head, [&] {
+    return std::make_shared<const SmallValues>(problem_, tile.batch, tile.kv_head);
+  });
+  return work.likely->allowance(e.column, e.radius, values.get());
+}
+
 // By what the tile knows.
 inline TileAuditor::Answer TileAuditor::decide(const Work& work, const Element& e) const {
   if (!work.likely) {
     const Interval allowed = stated_->allowed(e.magnitude, e.ulps);
     return {{within(e.error, allowed), FailureStrength::proved}, allowed};
   }
-  const Interval allowed = work.likely->allowance(e.column, e.radius);
+  const Interval allowed = allowance(work, e);
   const Uncertain likely = within(e.error, allowed);
   if (likely.certainly()) return {{likely, FailureStrength::none}, allowed};
-  // What the worst case explains is asked once more; but one proof is enough.
-  const bool enough = work.tally.proved_violations > 0 && !model_->accept_worst_case;
-  return {{enough ? likely : Uncertain::unknown(), FailureStrength::statistical}, allowed};
+  // Whether the worst case explains it is asked once more where that is accepted. How strong a
+  // failure is, the audit asks of the worst elements alone: of every wrong element it would cost
+  // many times the audit.
+  const Uncertain within = model_->accept_worst_case ? Uncertain::unknown() : likely;
+  return {{within, FailureStrength::statistical}, allowed};
 }
 
 void TileAuditor::record(Work& work, const Element& e, const Answer& answer) const {

@@ -13,6 +13,7 @@
 #include "gqa/audit/filter/likely_interval.hpp"
 #include "gqa/audit/filter/rounding_rows.hpp"
 #include "gqa/audit/filter/self_check.hpp"
+#include "gqa/audit/filter/small_values.hpp"
 #include "gqa/audit/work/audit_job.hpp"
 
 namespace gqa {
@@ -57,6 +58,7 @@ class TileAuditor {
   Interval allowance(RoundingRows& rows, std::size_t k, std::int64_t column, double radius) const;
   Element element(const Work& work, std::size_t r, std::int64_t column) const;
   struct Answer;
+  Interval allowance(const Work& work, const Element& element) const;
   Answer decide(const Work& work, const Element& element) const;
   Answer decide(RoundingRows& rows, std::size_t k, const Element& element) const;
   void record(Work& work, const Element& element, const Answer& answer) const;
@@ -72,6 +74,7 @@ class TileAuditor {
   UlpTable ulps_;
   double largest_;  // of the output's format
   RowAuditors rows_;
+  mutable LatestHistory<SmallValues> small_values_;
   std::vector<std::int64_t> checked_;  // rows that are asked again, as self_check_rows has them
 };
 

@@ -55,9 +55,13 @@ WeightMoments ExpRowWithSquares(double* HWY_RESTRICT x, float* HWY_RESTRICT squa
   const auto references = hn::Set(d, reference);
   // exp is 0 there, and 0 times minus infinity would not be.
   const auto lowest = hn::Set(d, -1000.0);
+  const auto nothing = hn::Set(d, -std::numeric_limits<double>::infinity());
+  const auto most = hn::Set(d, std::numeric_limits<double>::infinity());
+  auto least = most;
   auto p0 = hn::Zero(d), p1 = p0, p2 = p0, q0 = p0, q1 = p0, q2 = p0;
   for (std::size_t j = 0; j < n; j += lanes) {
     const auto score = hn::LoadU(d, x + j);
+    least = hn::Min(least, hn::IfThenElse(hn::Eq(score, nothing), most, score));
     const auto p = hn::Exp(d, hn::Sub(score, shifts));
     const auto square = hn::Mul(p, p);
     hn::StoreU(p, d, x + j);
@@ -73,7 +77,9 @@ WeightMoments ExpRowWithSquares(double* HWY_RESTRICT x, float* HWY_RESTRICT squa
     q2 = hn::MulAdd(qy, y, q2);
   }
   const auto total = [d](auto v) { return hn::GetLane(hn::SumOfLanes(d, v)); };
-  return {{total(p0), total(p1), total(p2)}, {total(q0), total(q1), total(q2)}};
+  return {{total(p0), total(p1), total(p2)},
+          {total(q0), total(q1), total(q2)},
+          hn::GetLane(hn::MinOfLanes(d, least))};
 }
 
 void SoftcapRow(double* HWY_RESTRICT x, std::size_t n, double cap) {

@@ -5,7 +5,9 @@
 // padded; what lies beyond the row must be minus infinity.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 
 namespace gqa {
 
@@ -25,16 +27,19 @@ inline constexpr double exp_relative_units = 4;
 inline constexpr double tanh_relative_units = 16;
 
 /// Power sums of one row of weights, for the precision models. With p = exp(x - shift) and
-/// y = x - reference: the sums of p, p y, p y^2 and of p^2, p^2 y, p^2 y^2.
+/// y = x - reference: the sums of p, p y, p y^2 and of p^2, p^2 y, p^2 y^2; and the smallest x
+/// above minus infinity.
 struct WeightMoments {
   double first[3] = {0, 0, 0};
   double second[3] = {0, 0, 0};
+  double minimum = std::numeric_limits<double>::infinity();
 
   WeightMoments& operator+=(const WeightMoments& other) {
     for (int i = 0; i < 3; ++i) {
       first[i] += other.first[i];
       second[i] += other.second[i];
     }
+    minimum = std::min(minimum, other.minimum);
     return *this;
   }
 };

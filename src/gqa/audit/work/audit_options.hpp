@@ -20,6 +20,12 @@ struct AuditOptions {
   bool use_filter = true;
   /// Ask a few rows that the filter decided again by enclosures (SelfCheckError).
   bool self_check = true;
+  /// Ask the worst violations again by enclosures: are they beyond the worst case (proved)? Not
+  /// needed where nothing but the verdict is used.
+  bool prove_violations = true;
+  /// Ask every element; false: once a violation is certain, nothing more of its tile is asked, and
+  /// only the verdict is a whole audit's.
+  bool all_violations = true;
   long first_precision = 128;     ///< bits of the first enclosure
   long largest_precision = 8192;  ///< bits beyond which an element stays undecided
   /// Only a random choice of rows, the same ones of every output that has rows; nullopt: all.

@@ -1,6 +1,8 @@
 // Whether an output fails, for as little work as that takes.
 #pragma once
 
+#include <chrono>
+
 #include "gqa/audit/work/block_job.hpp"
 
 namespace gqa {
@@ -9,7 +11,17 @@ namespace gqa {
 /// that the tally of a failure is no whole audit's.
 class StoppingRunner : public BlockRunner {
  public:
+  using Time = std::chrono::steady_clock::time_point;
+  /// After `deadline` no further blocks are begun.
+  explicit StoppingRunner(Time deadline = Time::max()) : deadline_(deadline) {}
+
   AuditTally run(const BlockJob& job) override;
+  /// The time was up before the last run was through: its tally says nothing of the other blocks.
+  bool was_late() const { return was_late_; }
+
+ private:
+  Time deadline_;
+  bool was_late_ = false;
 };
 
 }  // namespace gqa

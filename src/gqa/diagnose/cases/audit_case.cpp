@@ -11,6 +11,7 @@
 #include "gqa/attention/recorded_forms.hpp"
 #include "gqa/audit/model_choice.hpp"
 #include "gqa/audit/outputs/score_audit.hpp"
+#include "gqa/audit/work/stopping_runner.hpp"
 #include "gqa/diagnose/cases/recording_diagnosis.hpp"
 
 namespace gqa {
@@ -77,34 +78,85 @@ void diagnose_cases(const ProblemTensors& tensors, const Contract& contract, dou
   worst->diagnosis = diagnose_recording(tensors, contract, outputs, worst->tolerance, options);
 }
 
+// Single elements, far off among right ones of their rows? Another contract moves all of a row.
+bool is_scattered(const AuditTally& tally, std::int64_t columns) {
+  constexpr double few = 1.0 / 8, far = 100;
+  const auto of_wrong_rows = static_cast<double>(tally.violating_rows.size() * columns);
+  return static_cast<double>(tally.violations) < few * of_wrong_rows && !tally.worst.empty() &&
+         tally.worst.front().share() > far;
+}
+
 // Another contract is wrong in many rows: where it is only in a few, the place says more.
 bool output_fails_widely(const AuditCase& entry) {
   constexpr std::int64_t share = 32;
   return std::ranges::any_of(entry.outputs, [&](const OutputAudit& output) {
     if (output.name != "output" || output.result.verdict != Verdict::fail) return false;
     const AuditTally& tally = output.result.tally;
-    const std::int64_t rows =
-        tally.elements / std::max<std::int64_t>(entry.dimensions.value_size, 1);
+    const std::int64_t columns = std::max<std::int64_t>(entry.dimensions.value_size, 1);
+    const std::int64_t rows = tally.elements / columns;
+    if (is_scattered(tally, columns)) return false;
     return tally.violating_rows.size() * share >= rows;
   });
 }
 
+// Is the output explained by something that no contract says: rows of one number, or a rule that
+// holds in one region and is kept elsewhere?
+bool is_beyond_contracts(const AuditCase& entry) {
+  if (!entry.diagnosis) return false;
+  const auto of_output = [](const Explanation& one) { return one.tensor == "output"; };
+  const auto is_beyond = [&](const Explanation& one) {
+    return !of_output(one) ||
+           (!one.faults.empty() &&
+            (!one.region.is_everywhere() || family(*one.faults.front().kind) == "content"));
+  };
+  const auto& explanations = entry.diagnosis->explanations;
+  return std::ranges::any_of(explanations, of_output) &&
+         std::ranges::all_of(explanations, is_beyond);
+}
+
 // Is it another contract than the declared one that the failing output fits?
 void identify_case(const ProblemTensors& tensors, const Contract& contract,
-                   const CaseOptions& asked, std::vector<AuditCase>& cases) {
+                   const CaseOptions& asked, double seconds, std::vector<AuditCase>& cases) {
   const auto failed = std::ranges::find_if(cases, output_fails_widely);
-  if (failed == cases.end()) return;
+  if (failed == cases.end() || std::ranges::any_of(cases, is_beyond_contracts)) return;
   IdentifyOptions options;
   options.audit.use_filter = asked.audit.use_filter;
   options.tolerance = asked.tolerance;
   options.declared_fails = true;
+  if (cases.size() == 1) options.declared_audit = &failed->outputs.front();
   // Beside a diagnosis, which says more where it says something.
-  constexpr double seconds = 10;
-  options.seconds = std::min(seconds, asked.diagnosis_seconds);
+  constexpr double most_seconds = 10;
+  options.seconds = std::min(seconds, most_seconds);
   IdentifiedContract found = identify_contract(tensors, contract, options);
   if (found.fit == ContractFit::found || found.fit == ContractFit::nearest) {
     failed->fits = std::move(found);
   }
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Does the audit take more than a moment, so that a diagnosis must not take many times that? Asked
+// of the multiplications, not of a clock, so that small recordings are searched alike everywhere.
+bool is_long(const std::vector<AuditCase>& cases) {
+  constexpr double moment = 1e8;
+  double work = 0;
+  for (const AuditCase& entry : cases) {
+    const Dimensions& d = entry.dimensions;
+    work += static_cast<double>(row_count(d)) * static_cast<double>(d.keys) *
+            static_cast<double>(d.key_size + d.value_size);
+  }
+  return work > moment;
+}
+
+// What a diagnosis may take beside an audit of that time.
+double diagnosis_limit(const CaseOptions& options, double audit_seconds,
+                       const std::vector<AuditCase>& cases) {
+  constexpr double least = 0.5;
+  if (!is_long(cases)) return options.diagnosis_seconds;
+  return std::min(options.diagnosis_seconds,
+                  std::max(options.diagnosis_per_audit * audit_seconds, least));
 }
 
 // Does a failing lse pass in another of the forms in use?
@@ -112,6 +164,10 @@ void identify_lse(const ProblemTensors& tensors, const AttentionProblem& declare
                   const OutputAudit& failed, const AuditOptions& asked, AuditCase& entry) {
   AuditOptions options = asked;
   options.tolerance = failed.tolerance;
+  options.prove_violations = false;
+  options.all_violations = false;
+  StoppingRunner stopping;
+  options.runner = &stopping;
   AttentionProblem problem = declared;
   for (const LseBase base : {LseBase::e, LseBase::two}) {
     for (const LseEmpty empty : {LseEmpty::minus_infinity, LseEmpty::plus_infinity}) {
@@ -165,8 +221,12 @@ std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors
     }
   }
   if (options.diagnose) {
-    diagnose_cases(tensors, contract, options.diagnosis_seconds, cases);
-    identify_case(tensors, contract, options, cases);
+    double audit_seconds = 0;
+    for (const AuditCase& entry : cases) audit_seconds += entry.seconds;
+    const double limit = diagnosis_limit(options, audit_seconds, cases);
+    diagnose_cases(tensors, contract, limit, cases);
+    const double left = limit - seconds_since(start);
+    if (left > 0) identify_case(tensors, contract, options, left, cases);
     for (std::size_t i = 0; i < cases.size(); ++i) {
       identify_lse(documents[i].tensors, options, cases[i]);
     }

@@ -55,8 +55,10 @@ struct CaseOptions {
   bool accept_worst_case = false;      ///< of models that were not stated
   bool diagnose = true;
   double diagnosis_seconds = 20;  ///< the diagnosis ends with what it has by then
-  bool draw = false;              ///< also AuditCase::pictures
-  bool witness = false;           ///< also AuditCase::witness
+  /// And, where the audit is more than a moment's work, after so many times what that took.
+  double diagnosis_per_audit = 2;
+  bool draw = false;     ///< also AuditCase::pictures
+  bool witness = false;  ///< also AuditCase::witness
   /// Called before each audit with the contract and the sizes of its case, to complete the
   /// options: identity, runner, progress.
   std::function<void(const AuditCase&, const ProblemTensors&, AuditOptions&)> prepare = {};

@@ -98,6 +98,8 @@ RowComparison compare_roughly(const DiagnosisCase& problem, const Behaviour& beh
 
 bool matches_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
                      const RowPlace& declared_place) {
+  // What could not be asked in time explains nothing.
+  if (problem.is_late()) return false;
   const RowPlace place = walked(behaviour, declared_place);
   const auto row = evaluate_row<double>(behaviour, place.batch, place.head, place.row);
   if (row.anything) return true;

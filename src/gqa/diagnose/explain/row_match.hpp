@@ -1,6 +1,7 @@
 // Does a recorded row hold what a behaviour gives?
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 
@@ -21,6 +22,10 @@ struct DiagnosisCase {
   std::shared_ptr<const WrongRows> audited = {};
   /// Columns of a row that are asked, those that are farthest off first; 0: all.
   std::size_t asked_columns = 0;
+  /// When whatever is asked of the case has to end with what it has.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+
+  bool is_late() const { return std::chrono::steady_clock::now() > deadline; }
 };
 
 /// A case from tensors that passed make_problem; `output` must be there.
@@ -43,7 +48,7 @@ RowComparison compare_roughly(const DiagnosisCase& problem, const Behaviour& beh
 std::vector<double> distances(const Behaviour& behaviour, const RowPlace& place);
 
 /// In binary64, with a margin: false only if the row is certainly not explained, as far as
-/// binary64 can tell.
+/// binary64 can tell, or if the case's deadline has passed.
 bool matches_roughly(const DiagnosisCase& problem, const Behaviour& behaviour,
                      const RowPlace& place);
 

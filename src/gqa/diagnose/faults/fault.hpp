@@ -65,6 +65,8 @@ extern const FaultKind moved_window_right;
 extern const FaultKind keys_skipped;              ///< some keys are never read
 extern const FaultKind keys_counted_twice;        ///< some keys are read twice
 extern const FaultKind keys_weighted;             ///< some keys have another weight
+extern const FaultKind keys_reordered;            ///< pages of keys in another order
+extern const FaultKind keys_unrecorded;           ///< a slot holds something else
 extern const FaultKind values_stale;              ///< some keys have the values of others
 extern const FaultKind rows_not_written;          ///< zero, NaN or one number
 extern const FaultKind rows_copied;               ///< what belongs to another place

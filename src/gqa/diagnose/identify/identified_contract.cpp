@@ -167,14 +167,30 @@ class ContractSearch {
   OutputAudit audit_of(ProblemTensors tensors, const AttentionProblem& problem,
                        std::int64_t sample) const {
     AuditOptions options = options_.audit;
-    if (sample > 0) options.sample = RowSample{sample, 1};
+    if (sample > 0) {
+      // What passes is audited in full.
+      options.sample = RowSample{sample, 1};
+      options.self_check = false;
+      options.prove_violations = false;
+    }
     ProblemTensors only;
     only.output = tensors.output;
     if (options_.tolerance) {
       options.tolerance = *options_.tolerance;
       return audit_outputs(problem, only, options).front();
     }
-    return audit_with_candidates(problem, only, options).front();
+    // A model that is none of the types' own explains nothing here.
+    ModelTolerance tolerance;
+    std::optional<OutputAudit> first;
+    for (const PrecisionModel* model : candidate_models(problem, only)) {
+      tolerance.model = model;
+      tolerance.tried.push_back(model);
+      options.tolerance = tolerance;
+      OutputAudit audit = audit_outputs(problem, only, options).front();
+      if (audit.result.verdict == Verdict::pass) return audit;
+      if (!first) first = std::move(audit);
+    }
+    return std::move(*first);
   }
 
   bool declared_holds() {
@@ -353,7 +369,12 @@ class ContractSearch {
     if (nearest_.misfit < 1) {
       nearest = audited(*nearest_variant_, nearest_.contract, nearest_.added, 0);
     }
-    auto declared = audited(*variants_.front(), declared_, {}, 0);
+    std::optional<OutputAudit> declared;
+    if (options_.declared_audit != nullptr) {
+      declared = *options_.declared_audit;
+    } else {
+      declared = audited(*variants_.front(), declared_, {}, 0);
+    }
     const auto violations = [](const std::optional<OutputAudit>& audit) {
       return audit ? audit->result.tally.violations : std::numeric_limits<std::int64_t>::max();
     };

@@ -44,7 +44,9 @@ struct IdentifyOptions {
   AuditOptions audit;                  ///< `audit.tolerance` is not read
   std::optional<Tolerance> tolerance;  ///< nullopt: the models of the types
   bool declared_fails = false;         ///< it is known that it does: it is not audited again
-  double seconds = 20;                 ///< after which no further step is begun
+  /// Then its audit, where that was of all rows of all documents; null: done again where wanted.
+  const OutputAudit* declared_audit = nullptr;
+  double seconds = 20;                                    ///< after which no further step is begun
   std::function<void(const std::string&)> progress = {};  ///< told what is being tried
 };
 

@@ -3,8 +3,10 @@
 #include <array>
 
 #include "gqa/diagnose/local/key_shares.hpp"
+#include "gqa/diagnose/local/reordered_pages.hpp"
 #include "gqa/diagnose/local/row_contents.hpp"
 #include "gqa/diagnose/local/stale_values.hpp"
+#include "gqa/diagnose/local/unrecorded_slot.hpp"
 
 namespace gqa {
 
@@ -20,8 +22,9 @@ std::vector<Explanation> local_explanations(const DiagnosisCase& problem, const 
   }
   std::vector<Explanation> rules = rules_of_region(evidence, deadline);
   if (!rules.empty()) return rules;
-  constexpr std::array steps{&other_heads, &deviating_key_shares, &stale_values, &lost_rescale,
-                             &measured_in_region};
+  constexpr std::array steps{&other_heads,     &deviating_key_shares, &stale_values,
+                             &reordered_pages, &lost_rescale,         &measured_in_region,
+                             &unrecorded_slot};
   for (const auto step : steps) {
     if (std::chrono::steady_clock::now() > deadline) break;
     if (auto found = step(evidence)) return {*found};

@@ -10,6 +10,7 @@
 
 #include "gqa/attention/encoded_tensor.hpp"
 #include "gqa/audit/audit.hpp"
+#include "gqa/audit/work/stopping_runner.hpp"
 #include "gqa/diagnose/evaluate/row_keys.hpp"
 #include "gqa/diagnose/explain/explanation.hpp"
 #include "gqa/num/arithmetic.hpp"
@@ -128,6 +129,21 @@ std::vector<double> gathered(std::span<const std::int64_t> batch,
   return numbers;
 }
 
+bool has_all(const FloatFormat& format, const std::vector<double>& numbers) {
+  const auto is_there = [&format](double x) {
+    return std::isnan(x) || encode_exact(format, x).has_value();
+  };
+  // The cast is the same question, far quicker.
+  const auto is_float = [](double x) {
+    if (!std::isfinite(x)) return true;
+    return std::abs(x) <= std::numeric_limits<float>::max() &&
+           static_cast<double>(static_cast<float>(x)) == x;
+  };
+  const bool is_binary32 = &format == float_format(ElementType::binary32);
+  return is_binary32 ? std::ranges::all_of(numbers, is_float)
+                     : std::ranges::all_of(numbers, is_there);
+}
+
 ElementType type_of(const FloatFormat& format) {
   for (const ElementType type :
        {ElementType::binary32, ElementType::binary16, ElementType::bfloat16,
@@ -154,19 +170,19 @@ class RegionProblem {
     Contract contract = contract_of(problem_, b_, keeps_ranges);
     contract.head_map = {HeadMapKind::explicit_list, head_map_};
     ProblemTensors tensors;
-    tensors.query = encoded(axes_.heads, axes_.rows, b_.key_size(), ElementType::binary64,
+    tensors.query = encoded(axes_.heads, axes_.rows, b_.key_size(),
                             [&](auto b, auto h, auto i) { return OperandRow(b_.query, b, h, i); });
-    tensors.output =
-        encoded(axes_.heads, axes_.rows, b_.value_size(), type_of(*problem_.format),
-                [&](auto b, auto h, auto i) { return OperandRow(b_.output, b, h, i); });
+    tensors.output = encoded(axes_.heads, axes_.rows, b_.value_size(), [&](auto b, auto h, auto i) {
+      return OperandRow(b_.output, b, h, i);
+    });
     const std::vector<std::int64_t> kv = all_of(std::ssize(pairs_));
     const std::vector<std::int64_t> keys = all_of(b_.keys());
-    tensors.key =
-        encoded(kv, keys, b_.key_size(), ElementType::binary64,
-                [&](auto b, auto p, auto j) { return b_.key_row(b, pairs_[extent(p)].first, j); });
-    tensors.value = encoded(
-        kv, keys, b_.value_size(), ElementType::binary64,
-        [&](auto b, auto p, auto j) { return b_.value_row(b, pairs_[extent(p)].second, j); });
+    tensors.key = encoded(kv, keys, b_.key_size(), [&](auto b, auto p, auto j) {
+      return b_.key_row(b, pairs_[extent(p)].first, j);
+    });
+    tensors.value = encoded(kv, keys, b_.value_size(), [&](auto b, auto p, auto j) {
+      return b_.value_row(b, pairs_[extent(p)].second, j);
+    });
     if (b_.sink) {
       std::vector<double> sink;
       for (const std::int64_t head : axes_.heads) sink.push_back((*b_.sink)[extent(head)]);
@@ -179,10 +195,13 @@ class RegionProblem {
  private:
   std::shared_ptr<const TypedTensor> encoded(std::span<const std::int64_t> heads,
                                              std::span<const std::int64_t> rows, std::int64_t width,
-                                             ElementType type, const RowReader& read) const {
-    return encoded_tensor(type,
+                                             const RowReader& read) const {
+    const std::vector<double> numbers = gathered(axes_.batch, heads, rows, width, read);
+    // Products of narrow operands are cheaper to bound.
+    const bool is_narrow = has_all(*problem_.format, numbers);
+    return encoded_tensor(is_narrow ? type_of(*problem_.format) : ElementType::binary64,
                           {std::ssize(axes_.batch), std::ssize(heads), std::ssize(rows), width},
-                          gathered(axes_.batch, heads, rows, width, read));
+                          numbers);
   }
 
   // What the contract does not say of visible keys and of what is added to their scores.
@@ -265,7 +284,14 @@ std::optional<Confirmation> audited_region(const DiagnosisCase& problem, const B
   const AttentionProblem own = RegionProblem(problem, behaviour, std::move(axes)).make();
   AuditOptions options;
   options.tolerance = problem.tolerance;
+  // The audit that found the wrong rows has checked the filter, and only the verdict is used here.
+  options.self_check = false;
+  options.prove_violations = false;
+  options.all_violations = false;
+  StoppingRunner stopping(problem.deadline);
+  options.runner = &stopping;
   const AuditResult result = audit(own, options);
+  if (stopping.was_late()) return Confirmation{false, 0, 0};
   // What the contract gives no number for (a visible NaN) is compared row by row.
   if (result.tally.violations == 0 && result.tally.undecided > 0) return std::nullopt;
   return Confirmation{result.tally.violations == 0, rows, rows};
@@ -292,6 +318,10 @@ Confirmation confirmed_in_region(const DiagnosisCase& problem, const Behaviour& 
   std::atomic<bool> holds = true;
   tbb::parallel_for(std::size_t{0}, places.size(), [&](std::size_t n) {
     if (!holds) return;
+    if (problem.is_late()) {
+      holds = false;
+      return;
+    }
     const bool fits = matches_roughly(exact, behaviour, places[n]) &&
                       (!encloses || matches(exact, behaviour, places[n]).certainly());
     if (!fits) holds = false;
