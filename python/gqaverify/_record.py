@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import inspect
 import os
 import re
-import sys
 import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Sequence
 
 from . import _calls
 from ._errors import AttentionError, InputError
+from ._hooks import (
+    TORCH_FUNCTION,
+    function_of,
+    holders_of,
+    name_of,
+    named_layers,
+    patterns_of,
+    prototype_of,
+    set_forward,
+)
 from ._recorded import RecordedAudit, RecordedCall, audit_of_call
 from ._recording import save_recording
 from ._words import Contract, RecordedWords, element_type, split, takes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-_TORCH_FUNCTION = "scaled_dot_product_attention"
 
 
 @takes(Contract)
@@ -62,7 +68,8 @@ def record(
     What is done to key and value before the call, such as expanding their heads, is not seen:
     record the layer that does it. A call that cannot be recorded is kept with its reason.
 
-    InputError: torch is not imported and `attention` is None; no layer has that name.
+    InputError, on entry: torch is not imported and `attention` is None; no layer has that name; no
+        module holds the function.
     """
     declared = split("record", dict(words), Contract).contract
     return Recorder(
@@ -103,10 +110,10 @@ class Recorder:
         self._lock = threading.Lock()
 
     def __enter__(self) -> Recorder:
-        patterns = _patterns(self._attention)
+        patterns = patterns_of(self._attention)
         with ExitStack() as stack:
             if patterns is None:
-                self._replace_function(stack, _function(self._attention))
+                self._replace_function(stack, function_of(self._attention))
             self._follow_layers(stack, patterns or [])
             self._open = stack.pop_all()
         return self
@@ -146,19 +153,26 @@ class Recorder:
             raise AttentionError(audited.message, audited)
 
     def _replace_function(self, stack: ExitStack, function: Callable[..., Any]) -> None:
-        watching = self._watching(function, of_torch=_name(function) == _TORCH_FUNCTION)
-        for holder, name in list(_holders(function)):
+        watching = self._watching(function, of_torch=name_of(function) == TORCH_FUNCTION)
+        holders = list(holders_of(function))
+        if not holders:
+            raise InputError(
+                "record.function_not_found",
+                "attention",
+                f"no loaded module holds {name_of(function)} by a name: record the layer that calls it",
+            )
+        for holder, name in holders:
             stack.callback(setattr, holder, name, function)
             setattr(holder, name, watching)
 
     def _follow_layers(self, stack: ExitStack, patterns: list[str]) -> None:
         found = False
-        for name, layer in _named_layers(self._model):
+        for name, layer in named_layers(self._model):
             forward = layer.forward
             watched = any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
             inner = self._watching(forward, of_torch=False) if watched else forward
             found = found or watched
-            _set_forward(stack, layer, self._inside(name, inner, forward))
+            set_forward(stack, layer, self._inside(name, inner, forward))
         if patterns and not found:
             raise InputError("record.no_such_layer", "attention", f"no layer is {patterns}")
 
@@ -185,7 +199,7 @@ class Recorder:
         def recorded(*arguments: Any, **keywords: Any) -> Any:
             if getattr(self._running, "recording", False):
                 return function(*arguments, **keywords)  # its own calls are a part of it
-            layer = getattr(self._running, "layer", "") or _name(function)
+            layer = getattr(self._running, "layer", "") or name_of(function)
             if not self._wants(layer):
                 return function(*arguments, **keywords)
             # Before the call, which may write into what it is given.
@@ -215,7 +229,7 @@ class Recorder:
         if of_torch:
             arguments = tuple(_calls.as_autocast_reads(entry) for entry in arguments)
             keywords = {name: _calls.as_autocast_reads(entry) for name, entry in keywords.items()}
-            prototype = _told_signature(function)
+            prototype = prototype_of(function)
             declared = {"dialect": "pytorch", **declared}
         try:
             return _calls.problem_of_call(
@@ -259,66 +273,3 @@ def _calls_of(layer: str, calls: list[RecordedCall]) -> int:
 
 def _file_name(layer: str, index: int) -> str:
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '_', layer)}.call{index}.safetensors"
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return getattr(function, "__name__", type(function).__name__)
-
-
-def _patterns(attention: Any) -> list[str] | None:
-    """Names of layers; None where a function is meant."""
-    if attention is None or callable(attention):
-        return None
-    return [attention] if isinstance(attention, str) else list(attention)
-
-
-def _function(attention: Any) -> Callable[..., Any]:
-    if attention is not None:
-        function: Callable[..., Any] = attention
-        return function
-    functional = getattr(getattr(sys.modules.get("torch"), "nn", None), "functional", None)
-    found: Callable[..., Any] | None = getattr(functional, _TORCH_FUNCTION, None)
-    if found is None:
-        raise InputError(
-            "record.no_torch",
-            "attention",
-            f"no torch with {_TORCH_FUNCTION} is imported: pass the function, or names of layers",
-        )
-    return found
-
-
-def _told_signature(function: Callable[..., Any]) -> Callable[..., Any]:
-    try:
-        inspect.signature(function)
-    except (TypeError, ValueError):
-        return _calls.scaled_dot_product_attention
-    return function
-
-
-def _holders(function: Callable[..., Any]) -> Iterator[tuple[Any, str]]:
-    """Loaded modules and the names by which they hold a function: `from ... import` makes more."""
-    for module in list(sys.modules.values()):
-        if (getattr(module, "__name__", "") or "").partition(".")[0] == __name__.partition(".")[0]:
-            continue
-        for name, held in list(getattr(module, "__dict__", {}).items()):
-            if held is function:
-                yield module, name
-
-
-def _named_layers(model: Any) -> Iterator[tuple[str, Any]]:
-    if model is None:
-        return
-    if not hasattr(model, "named_modules"):
-        raise TypeError(f"model has no named_modules(): {type(model).__name__}")
-    for name, layer in list(model.named_modules()):
-        if callable(getattr(layer, "forward", None)):
-            yield name, layer
-
-
-def _set_forward(stack: ExitStack, layer: Any, forward: Callable[..., Any]) -> None:
-    own = vars(layer).get("forward")
-    if own is None:
-        stack.callback(delattr, layer, "forward")
-    else:
-        stack.callback(setattr, layer, "forward", own)
-    layer.forward = forward

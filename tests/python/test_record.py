@@ -7,6 +7,7 @@ asks PyTorch itself where it is installed.
 import json
 import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -271,6 +272,21 @@ def test_wrong_names_are_refused():
     with pytest.raises(TypeError, match="named_modules"):
         with gqaverify.record(3, "x"):
             pass
+
+
+def test_without_torch_and_without_a_holder_nothing_is_looked_on_silently():
+    def nowhere(query, key, value):
+        return query
+
+    with pytest.raises(gqaverify.InputError) as caught:
+        with gqaverify.record(None, nowhere):
+            pass
+    assert caught.value.code == "record.function_not_found"
+    if "torch" not in sys.modules:
+        with pytest.raises(gqaverify.InputError, match="no torch") as caught:
+            with gqaverify.record():
+                pass
+        assert caught.value.code == "record.no_torch"
 
 
 def test_the_result_is_plain_objects_and_a_table_for_notebooks():
