@@ -56,7 +56,8 @@ def record(
         A function: wherever loaded modules hold it by a name. A text or several: layers of the
         model by their names, with "*" ("layers.*.attention"), that are themselves called as
         (query [B, Hq, T, dk], key [B, Hkv, S, dk], value [B, Hkv, S, dv], keywords) and return
-        the output [B, Hq, T, dv], first of a tuple or alone.
+        the output [B, Hq, T, dv], first of a tuple or alone. Keywords mean what the contract says
+        of them (true in a boolean mask attends), under the names that identify() lists.
     folder: keep the recordings there, a safetensors file for each call (`gqaverify audit FOLDER`
         reads them), and not in memory.
     per_layer: keep only so many calls of each layer.
