@@ -17,6 +17,7 @@
 #include "output.hpp"
 #include "page_origin_of.hpp"
 #include "progress.hpp"
+#include "shipped_files.hpp"
 #include "taken_words.hpp"
 
 namespace gqa::program {
@@ -31,11 +32,10 @@ struct ClaimsOptions {
   OutputFiles files;
 };
 
-// --trained-model, or the recordings shipped: where they were installed, or beside the sources.
+// --trained-model, or the recordings shipped.
 fs::path trained_model_folder(const ClaimsOptions& options) {
   if (!options.trained_model.empty()) return options.trained_model;
-  const fs::path installed = GQAVERIFY_TRAINED_MODEL_INSTALLED;
-  return fs::exists(installed) ? installed : fs::path(GQAVERIFY_TRAINED_MODEL_SOURCE);
+  return shipped_files("fixtures/recordings/stories260K");
 }
 
 // Recorded layers and what their heads are multiplied by, all of which must be there.

@@ -1,4 +1,5 @@
-// gqaverify generate: the manual page and completion scripts, for the build. Not in the help text.
+// gqaverify generate: the manual page, completion scripts and the description that
+// python/generate.py reads, for the build. Not in the help text.
 #include <fmt/format.h>
 
 #include <memory>
@@ -18,13 +19,14 @@ Command add_generate(CLI::App& program) {
   app->group("");
   app->add_option("KIND", *kind, "What to write to standard output")
       ->required()
-      ->transform(one_of({"manual", "bash", "zsh", "fish"}));
+      ->transform(one_of({"manual", "bash", "zsh", "fish", "json"}));
   return {app, [kind, &program](Cluster&) {
             const std::vector<CommandDescription> commands = describe(program);
             const std::string text = *kind == "manual" ? manual_page(commands, version)
                                      : *kind == "bash" ? bash_completion(commands)
                                      : *kind == "zsh"  ? zsh_completion(commands)
-                                                       : fish_completion(commands);
+                                     : *kind == "fish" ? fish_completion(commands)
+                                                       : description_json(commands);
             print_text(text);
             return all_holds;
           }};

@@ -18,6 +18,7 @@
 #include "output.hpp"
 #include "page_origin_of.hpp"
 #include "progress.hpp"
+#include "shipped_files.hpp"
 
 namespace gqa::program {
 namespace {
@@ -27,12 +28,6 @@ struct VerifyOptions {
   OutputFiles files;
   bool verbose = false;
 };
-
-// The fixtures shipped: beside the sources, or where they were installed.
-std::filesystem::path shipped_fixtures() {
-  if (std::filesystem::exists(GQAVERIFY_FIXTURES_INSTALLED)) return GQAVERIFY_FIXTURES_INSTALLED;
-  return GQAVERIFY_FIXTURES_SOURCE;
-}
 
 // What is no fixture is named, and the others are checked all the same.
 FixtureReport refused(const std::filesystem::path& path, const InputError& error) {
@@ -69,7 +64,7 @@ std::vector<FixtureReport> check_all(const std::vector<std::filesystem::path>& f
 ExitStatus run_verify(const VerifyOptions& options) {
   const bool shipped = options.paths.empty();
   std::vector<std::filesystem::path> paths(options.paths.begin(), options.paths.end());
-  if (shipped) paths.push_back(shipped_fixtures());
+  if (shipped) paths.push_back(shipped_files("fixtures/exact"));
   std::vector<std::filesystem::path> files;
   std::vector<FixtureReport> reports;
   std::optional<InputError> first;

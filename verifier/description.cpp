@@ -1,6 +1,9 @@
 #include "description.hpp"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "help_format.hpp"
 
@@ -31,6 +34,8 @@ ArgumentDescription describe(const CLI::Option& option) {
   argument.choices = choices_of(option.get_type_name());
   argument.help = whole_description(option);
   argument.required = option.get_required();
+  argument.many =
+      takes_many(option) || option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
   return argument;
 }
 
@@ -47,7 +52,43 @@ void add(const CLI::App& app, std::vector<std::string> words,
   for (const CLI::App* sub : app.get_subcommands(shown)) add(*sub, words, commands);
 }
 
+nlohmann::ordered_json argument_json(const ArgumentDescription& argument) {
+  return {{"names", argument.names},
+          {"value", argument.value},
+          {"choices", argument.choices},
+          {"help", argument.help},
+          {"positional", argument.positional},
+          {"required", argument.required},
+          {"many", argument.many}};
+}
+
+// "gqaverify" and "gqaverify probe" only lead to others.
+bool does_something(const CommandDescription& command,
+                    const std::vector<CommandDescription>& commands) {
+  return std::none_of(commands.begin(), commands.end(), [&](const CommandDescription& other) {
+    return other.words.size() > command.words.size() &&
+           std::equal(command.words.begin(), command.words.end(), other.words.begin());
+  });
+}
+
 }  // namespace
+
+std::string description_json(const std::vector<CommandDescription>& commands) {
+  auto json = nlohmann::ordered_json::array();
+  for (const CommandDescription& command : commands) {
+    if (!does_something(command, commands)) continue;
+    auto arguments = nlohmann::ordered_json::array();
+    for (const ArgumentDescription& argument : command.arguments) {
+      arguments.push_back(argument_json(argument));
+    }
+    json.push_back(
+        {{"words", std::vector<std::string>(command.words.begin() + 1, command.words.end())},
+         {"summary", command.summary},
+         {"arguments", std::move(arguments)},
+         {"notes", command.notes}});
+  }
+  return json.dump(1) + "\n";
+}
 
 std::vector<CommandDescription> describe(const CLI::App& program) {
   std::vector<CommandDescription> commands;

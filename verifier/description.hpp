@@ -15,6 +15,7 @@ struct ArgumentDescription {
   std::string help;
   bool positional = false;
   bool required = false;
+  bool many = false;  ///< takes any number of values, or may stand any number of times
 };
 
 struct CommandDescription {
@@ -31,6 +32,9 @@ std::vector<CommandDescription> describe(const CLI::App& program);
 /// A manual page in roff, section 1.
 std::string manual_page(const std::vector<CommandDescription>& commands,
                         const std::string& version);
+
+/// For programs that call this one: a JSON array of the commands that do something.
+std::string description_json(const std::vector<CommandDescription>& commands);
 
 /// Completion scripts: commands, options, files, and the values that an option can have.
 std::string bash_completion(const std::vector<CommandDescription>& commands);

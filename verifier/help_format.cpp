@@ -64,6 +64,10 @@ std::string value_word(const CLI::Option& option) {
   return word == "TEXT" ? "WORD" : word;
 }
 
+bool takes_many(const CLI::Option& option) {
+  return option.get_expected_max() >= CLI::detail::expected_max_vector_size;
+}
+
 std::string whole_description(const CLI::Option& option) {
   std::string text = option.get_description();
   if (!option.get_default_str().empty()) {
@@ -87,8 +91,7 @@ std::string HelpFormat::make_option(const CLI::Option* option, bool is_positiona
   }
   const std::string value = value_word(*option);
   if (!is_positional && !value.empty()) name += " " + value;
-  const bool many = option->get_expected_max() >= CLI::detail::expected_max_vector_size;
-  if (many) name += " ...";
+  if (takes_many(*option)) name += " ...";
   return entry(name, whole_description(*option));
 }
 

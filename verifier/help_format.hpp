@@ -17,6 +17,9 @@ class HelpFormat : public CLI::Formatter {
 /// The word for an option's value, "N" or "FILE"; empty: it takes none.
 std::string value_word(const CLI::Option& option);
 
+/// Does an option take any number of values?
+bool takes_many(const CLI::Option& option);
+
 /// What an option does, with its default and what it excludes or needs.
 std::string whole_description(const CLI::Option& option);
 

@@ -17,11 +17,15 @@ wider floats that are all bfloat16 numbers, with the same word. float8 comes as 
 ml_dtypes, or as uint8 bits with ``dtype="float8_e4m3fn"`` or ``"float8_e5m2"``.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._audit import assert_attention, audit, audit_documents, reference
 from ._core import version as __version__
-from ._errors import AttentionError, InputError, Unsupported
+from ._errors import AttentionError, InputError, ProgramError, Unsupported
 from ._kernel import audit_kernel, identify
-from ._recording import save_recording
+from ._record import Recorder, record
+from ._recorded import CallAudit, RecordedAudit, RecordedCall
+from ._recording import load_recording, save_recording
 from ._results import (
     AuditResult,
     Bounds,
@@ -34,13 +38,33 @@ from ._results import (
     Reference,
     WorstElement,
 )
-from ._theory import enumerate_cases, ledger
 from ._words import Contract, Rules, Tensors, Tolerance
 
+if TYPE_CHECKING:
+    from .commands import (
+        attain,
+        check,
+        claims,
+        compare,
+        enumerate,
+        faults,
+        ledger,
+        pool,
+        probe_check,
+        probe_write,
+        rank,
+        verify,
+    )
+    from .commands import audit as audit_recordings
+    from .commands import enumerate as enumerate_cases
+    from .commands import identify as identify_recordings
+
+# Not `enumerate`: importing every name must not hide Python's own.
 __all__ = [
     "AttentionError",
     "AuditResult",
     "Bounds",
+    "CallAudit",
     "Contract",
     "Diagnosis",
     "Explanation",
@@ -49,6 +73,10 @@ __all__ = [
     "InputError",
     "KernelAudit",
     "OutputResult",
+    "ProgramError",
+    "RecordedAudit",
+    "RecordedCall",
+    "Recorder",
     "Reference",
     "Rules",
     "Tensors",
@@ -57,12 +85,57 @@ __all__ = [
     "WorstElement",
     "__version__",
     "assert_attention",
+    "attain",
     "audit",
     "audit_documents",
     "audit_kernel",
+    "audit_recordings",
+    "check",
+    "claims",
+    "compare",
     "enumerate_cases",
+    "faults",
     "identify",
+    "identify_recordings",
     "ledger",
+    "load_recording",
+    "pool",
+    "probe_check",
+    "probe_write",
+    "rank",
+    "record",
     "reference",
     "save_recording",
+    "verify",
 ]
+
+# Names here -> names of the functions in gqaverify.commands, which are loaded when one is asked for.
+_COMMANDS = {
+    "attain": "attain",
+    "audit_recordings": "audit",
+    "check": "check",
+    "claims": "claims",
+    "compare": "compare",
+    "enumerate": "enumerate",
+    "enumerate_cases": "enumerate",
+    "faults": "faults",
+    "identify_recordings": "identify",
+    "ledger": "ledger",
+    "pool": "pool",
+    "probe_check": "probe_check",
+    "probe_write": "probe_write",
+    "rank": "rank",
+    "verify": "verify",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _COMMANDS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import commands
+
+    return getattr(commands, _COMMANDS[name])
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_COMMANDS})

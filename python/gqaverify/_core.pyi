@@ -8,6 +8,7 @@ from ._adapter import Adapter
 version: str
 
 class Case:
+    def passed(self) -> bool: ...
     def json(self) -> str: ...
     def text(self) -> str: ...
     def message(self) -> str: ...
@@ -20,6 +21,7 @@ def audit_cases(
     sample: int | None,
     seed: int,
     diagnose: bool,
+    self_check: bool | None,
 ) -> list[Case]: ...
 def reference(
     tensors: dict[str, Any], contract: str, dtype: str | None
@@ -33,16 +35,3 @@ def audit_kernel(
     problems: int,
     seed: int,
 ) -> tuple[str, str, list[Case]]: ...
-def ledger(
-    config: str,
-    source: str,
-    key_type: str | None,
-    value_type: str | None,
-    pad_blocks: bool,
-    positions: int | None,
-    batch: int,
-    ranks: int,
-    page_size: int,
-    budget: str | None,
-) -> tuple[str, str]: ...
-def enumerate_cases(max_heads: int, engine: str) -> str: ...

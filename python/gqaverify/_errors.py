@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ._recorded import RecordedAudit
     from ._results import AuditResult
 
 
@@ -29,10 +30,14 @@ class InputError(ValueError):
 class AttentionError(AssertionError):
     """Attention that is not proved right. result: the audit."""
 
-    def __init__(self, message: str, result: AuditResult) -> None:
+    def __init__(self, message: str, result: AuditResult | RecordedAudit) -> None:
         super().__init__(message)
         self.result = result
 
 
 class Unsupported(NotImplementedError):
     """For a kernel under test to raise: it does not take this problem."""
+
+
+class ProgramError(RuntimeError):
+    """The program gqaverify is not there, or failed by its own fault; says how."""

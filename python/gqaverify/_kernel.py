@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+import os
+from typing import TYPE_CHECKING, Any, Callable, Mapping, overload
 
 from . import _core
 from ._adapter import Adapter
@@ -10,11 +11,23 @@ from ._results import Identification, KernelAudit
 from ._words import KernelWords, contract_json, element_type, split, takes
 
 if TYPE_CHECKING:
+    from ._program import Input
+    from .commands import IdentifyReport
     from typing_extensions import Unpack
 
 
-def identify(fn: Callable[..., Any], *, dtype: Any = "float32") -> Identification:
-    """The contract that a function implements, beside the declared one.
+@overload
+def identify(fn: Callable[..., Any], *, dtype: Any = ...) -> Identification: ...
+@overload
+def identify(fn: Input, *recordings: Input, **flags: Any) -> IdentifyReport: ...
+
+
+def identify(
+    fn: Any, *recordings: Any, dtype: Any = "float32", **flags: Any
+) -> Identification | IdentifyReport:
+    """The contract that a function implements, or that recordings fit, beside the declared one.
+
+    Recordings (paths, or arrays by their names) go to identify_recordings() with its keywords.
 
     fn(query, key, value, **keywords) -> output is called on every small probe of `dtype` (or of
     each of several). query [B, Hq, T, dk], key [B, Hkv, S, dk], value [B, Hkv, S, dv] are
@@ -25,6 +38,14 @@ def identify(fn: Callable[..., Any], *, dtype: Any = "float32") -> Identificatio
     layout, q_num_heads, kv_num_heads, enable_gqa. A function is not asked for what it takes no
     keyword for; it may raise Unsupported or NotImplementedError. Any other exception is a finding.
     """
+    if not callable(fn):
+        if not isinstance(fn, (str, os.PathLike, Mapping)):
+            raise TypeError(f"a callable or a recording is expected, not {type(fn).__name__}")
+        from .commands import identify as identify_recordings
+
+        return identify_recordings(fn, *recordings, **flags)
+    if recordings or flags:
+        raise TypeError(f"identify() of a function takes dtype alone, not {[*recordings, *flags]}")
     text_json, text = _core.identify(Adapter(fn), _element_types(dtype))
     return Identification._of(text_json, text)
 

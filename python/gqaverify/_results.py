@@ -107,6 +107,12 @@ class Reference(NamedTuple):
     radii: NDArray[numpy.float64]
 
 
+def verdict_html(verdict: str) -> str:
+    """A verdict as notebooks show it: its word, coloured."""
+    colour = {"pass": "#1a7f37", "fail": "#cf222e"}.get(verdict, "#9a6700")
+    return f'<strong style="color:{colour}">{html.escape(verdict)}</strong>'
+
+
 def _bounds(entry: dict[str, Any]) -> Bounds:
     return Bounds(float(entry["lower"]), float(entry["upper"]))
 
@@ -207,18 +213,16 @@ class AuditResult:
             return []
         return list(self.diagnosis.explanations[0].faults)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The case as in the JSON of `gqaverify audit --json`, an object of "cases"."""
         return _object(self._json)
 
+    to_json = to_dict
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, and the report below it."""
-        colour = {"pass": "#1a7f37", "fail": "#cf222e"}.get(self.verdict, "#9a6700")
         fault = f": {html.escape(', '.join(self.faults))}" if self.faults else ""
-        return (
-            f'<div><strong style="color:{colour}">{html.escape(self.verdict)}</strong>{fault}'
-            f"<pre>{html.escape(str(self))}</pre></div>"
-        )
+        return f"<div>{verdict_html(self.verdict)}{fault}<pre>{html.escape(str(self))}</pre></div>"
 
 
 @dataclass(frozen=True)
@@ -281,9 +285,11 @@ class Identification:
     def __str__(self) -> str:
         return self._text.rstrip("\n")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As the JSON of `gqaverify identify --json`."""
         return _object(self._json)
+
+    to_json = to_dict
 
 
 def _probe_verdict(types: list[dict[str, Any]]) -> str:
@@ -328,6 +334,8 @@ class KernelAudit:
         """The names of all faults that were found, each once."""
         return list(dict.fromkeys(slug for result in self.results for slug in result.faults))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As the JSON of `gqaverify audit --json`."""
         return _object(self._json)
+
+    to_json = to_dict

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
-import os
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
@@ -76,6 +75,8 @@ class Tensors(TypedDict, total=False):
     alibi_slopes: [Hq] or [B, Hq].
     cu_seqlens_q, cu_seqlens_k: [N + 1] int, documents of layout THD.
     present_key, present_value, qk_matmul_output, lse: further outputs, audited too.
+    grad_output: as output, the gradient that comes in; grad_query, grad_key, grad_value: what a
+        backward pass made of it, audited too. grad_lse: [B, Hq, T], where lse has one, too.
     """
 
     attn_mask: Any
@@ -92,6 +93,11 @@ class Tensors(TypedDict, total=False):
     qk_matmul_output: Any
     qk_matmul_output_mode: int
     lse: Any
+    grad_output: Any
+    grad_lse: Any
+    grad_query: Any
+    grad_key: Any
+    grad_value: Any
 
 
 class Tolerance(TypedDict, total=False):
@@ -117,16 +123,24 @@ class Options(TypedDict, total=False):
         uint16 and uint8 arrays hold its bits, other floats are converted if that is exact.
     sample, seed: audit that many random rows instead of all.
     diagnose: False: do not search for the fault that explains a failure.
+    self_check: ask a few rows that fast arithmetic decided again by ball arithmetic; a contradiction
+        (a wrong BLAS or processor) raises RuntimeError. Without the word audit() does, and what only
+        asserts does of large problems and of one small problem in thirty-two.
     """
 
     dtype: Any
     sample: int
     seed: int
     diagnose: bool
+    self_check: bool
 
 
 class AuditWords(Contract, Tensors, Tolerance, Options, total=False):
     """Everything that audit() takes by keyword."""
+
+
+class RecordedWords(Contract, Tolerance, Options, total=False):
+    """Everything that Recorder.audit() takes by keyword: the tensors are recorded."""
 
 
 class InputWords(TypedDict, total=False):
@@ -262,14 +276,3 @@ def element_type(dtype: Any) -> str | None:
         name = str(dtype)
     name = name.rpartition(".")[2]
     return _ELEMENT_TYPES.get(name, name)
-
-
-def source_of(config: Any) -> tuple[str, str]:
-    """A model configuration's text, and what errors call it."""
-    if isinstance(config, (str, os.PathLike)):
-        path = os.fspath(config)
-        if os.path.isdir(path):
-            path = os.path.join(path, "config.json")
-        with open(path, encoding="utf-8") as file:
-            return file.read(), path
-    return json.dumps(config), "config"

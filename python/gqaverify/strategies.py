@@ -13,7 +13,7 @@ Sizes, rules and the kind of numbers are drawn and shrink; the numbers follow fr
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy
 from hypothesis import strategies as st
@@ -28,9 +28,9 @@ KINDS = ("integers", "normal", "uniform", "equal_keys", "large_scores", "one_hea
 class Problem:
     """One problem: query [B, Hq, T, d], key and value [B, Hkv, S, d], what is declared of it."""
 
-    query: numpy.ndarray
-    key: numpy.ndarray
-    value: numpy.ndarray
+    query: numpy.ndarray[Any, Any]
+    key: numpy.ndarray[Any, Any]
+    value: numpy.ndarray[Any, Any]
     words: dict[str, Any] = field(default_factory=dict)
     kind: str = "normal"
 
@@ -49,13 +49,14 @@ class Problem:
         return f"Problem({sizes}, {kind}, {self.words})"
 
 
-def _numbers(kind: str, seed: int, shapes: Sequence[tuple[int, ...]]) -> list[numpy.ndarray]:
+def _numbers(kind: str, seed: int, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
     random = numpy.random.default_rng(seed)
-    draw = {
+    draws: dict[str, Callable[[tuple[int, ...]], Any]] = {
         "integers": lambda shape: random.integers(-3, 4, shape).astype(float),
         "uniform": lambda shape: random.random(shape),
         "tiny": lambda shape: random.standard_normal(shape) * 2.0**-10,
-    }.get(kind, random.standard_normal)
+    }
+    draw = draws.get(kind, random.standard_normal)
     query, key, value = (draw(shape) for shape in shapes)
     if kind == "equal_keys":
         key[:] = key[:, :, :1]

@@ -11,7 +11,5 @@ void bind_errors(pybind11::module_& module);
 void bind_audit(pybind11::module_& module);
 /// identify, audit_kernel.
 void bind_kernel(pybind11::module_& module);
-/// ledger, enumerate_cases, element_types.
-void bind_theory(pybind11::module_& module);
 
 }  // namespace gqa::python

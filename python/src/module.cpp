@@ -26,5 +26,4 @@ PYBIND11_MODULE(_core, module) {
   gqa::python::bind_errors(module);
   gqa::python::bind_audit(module);
   gqa::python::bind_kernel(module);
-  gqa::python::bind_theory(module);
 }

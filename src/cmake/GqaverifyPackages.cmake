@@ -57,6 +57,8 @@ DLPack, with the name of the fault in a failing pytest.")
   math(EXPR next_minor "${Python_VERSION_MINOR} + 1")
   string(JOIN ", " CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
     "python3 (>= 3.${Python_VERSION_MINOR})" "python3 (<< 3.${next_minor})" python3-numpy)
+  # Audits of arrays need nothing else; gqaverify.rank() and the like run the program.
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS gqaverify)
 endif()
 
 # Debian keeps a package's licence under the package's own name.

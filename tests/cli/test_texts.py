@@ -1,5 +1,6 @@
 """The manual page and the completion scripts say what the help texts say."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -136,6 +137,18 @@ class Texts(CommandLine):
             words = ["zsh", "-n", str(path)]
             result = subprocess.run(words, capture_output=True, text=True, check=False)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_the_description_for_programs_has_every_option_of_every_command(self):
+        told = {
+            tuple(command["words"]): {name for a in command["arguments"] for name in a["names"]}
+            for command in json.loads(self.generated("json"))}
+        leaves = {
+            tuple(words): {option for _, option in OPTION.findall(text)}
+            for words, text in self.help_texts() if "Subcommands:\n" not in text}
+        self.assertEqual(set(told), set(leaves))
+        for words, options in leaves.items():
+            found = {name for name in told[words] if name.startswith("--")}
+            self.assertEqual(found, options, words)
 
     def test_no_help_text_tells_of_the_generator(self):
         self.assertNotIn("generate ", self.run_program("--help", status=HOLDS).stdout)

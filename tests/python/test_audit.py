@@ -178,3 +178,34 @@ def test_to_json_equals_the_case_of_the_command_line(tmp_path, repeat):
     assert found.pop("path") == "attention"
     assert expected.pop("path") == str(path)
     assert found == expected
+
+
+def test_a_backward_pass_is_audited_with_the_output():
+    # One query, one key: the output is the value, so its gradient is grad_output, the others 0.
+    query, key = np.full((1, 1, 1, 2), 3, np.float32), np.full((1, 1, 1, 2), 2, np.float32)
+    value = np.array([[[[1, 2, 4]]]], np.float32)
+    incoming = np.array([[[[5, 6, 7]]]], np.float32)
+    words = {"grad_output": incoming, "grad_query": query * 0, "grad_key": key * 0}
+    right = gqaverify.audit(query, key, value, value, grad_value=incoming, **words)
+    assert right, right
+    assert {output.name for output in right.outputs} >= {"output", "grad_query", "grad_value"}
+    wrong = gqaverify.audit(query, key, value, value, grad_value=2 * incoming, **words)
+    assert {o.name: o.verdict for o in wrong.outputs}["grad_value"] == "fail"
+
+
+def test_the_self_check_is_asked_always_of_an_audit_and_in_turn_of_small_assertions():
+    query, key, value = operands(seed=61)
+    output = attend(query, key, value)
+
+    def rows(result):
+        return result.to_dict()["self_check"]["rows"]
+
+    assert rows(gqaverify.audit(query, key, value, output)) > 0
+    assert rows(gqaverify.audit(query, key, value, output, self_check=False)) == 0
+    layer = type("Layer", (), {"forward": lambda self, query, key, value: output})()
+    layer.named_modules = lambda: [("layer", layer)]
+    with gqaverify.record(layer, "layer") as run:
+        for _ in range(64):
+            layer.forward(query, key, value)
+    assert sum(rows(call.results[0]) > 0 for call in run.audit().calls) == 2
+    assert all(rows(call.results[0]) > 0 for call in run.audit(self_check=True).calls)

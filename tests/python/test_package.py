@@ -34,7 +34,7 @@ def test_the_stub_names_what_the_extension_has():
 
 def test_the_stub_has_the_parameters_of_the_extension():
     functions = [node for node in stub().body if isinstance(node, ast.FunctionDef)]
-    assert len(functions) > 4
+    assert len(functions) >= 4
     for node in functions:
         # pybind11 writes the signature into the first line of the docstring.
         line = getattr(_core, node.name).__doc__.splitlines()[0]

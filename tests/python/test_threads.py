@@ -24,10 +24,12 @@ def counted_during(work):
     counter.start()
     time.sleep(0.02)
     before, start = turns, time.perf_counter()
-    work()
-    seconds, after = time.perf_counter() - start, turns
-    stop.set()
-    counter.join()
+    try:
+        work()
+        seconds, after = time.perf_counter() - start, turns
+    finally:
+        stop.set()
+        counter.join()
     return after - before, seconds
 
 
@@ -39,7 +41,7 @@ def test_another_thread_runs_during_an_audit():
     for work in (
         lambda: gqaverify.audit(query, key, value, output, max_ulp=1),
         lambda: gqaverify.reference(query[:, :, :16], key, value),
-        lambda: gqaverify.enumerate_cases(24, engine="boost"),
+        lambda: gqaverify.enumerate_cases(max_heads=24, engine="boost"),
     ):
         turns, seconds = counted_during(work)
         # Held, the lock would leave one turn or two, whatever the work; a slow machine leaves

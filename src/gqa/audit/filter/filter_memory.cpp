@@ -9,7 +9,10 @@ namespace gqa {
 FilterShape::FilterShape(const Dimensions& dimensions, const FilterOptions& options,
                          std::int64_t tile_rows)
     : rows(static_cast<std::size_t>(tile_rows)),
-      keys(static_cast<std::size_t>(options.key_block)),
+      // A short history needs no memory for a whole block, which a small audit would spend a tenth
+      // of its time to clear.
+      keys(std::min(static_cast<std::size_t>(options.key_block),
+                    padded(static_cast<std::size_t>(dimensions.keys)))),
       key_stride(padded(static_cast<std::size_t>(dimensions.key_size))),
       value_stride(padded(static_cast<std::size_t>(dimensions.value_size))) {}
 

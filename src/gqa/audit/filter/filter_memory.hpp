@@ -13,7 +13,7 @@ namespace gqa {
 /// Widths rounded up to whole vectors.
 struct FilterShape {
   std::size_t rows;          ///< of a tile, at most
-  std::size_t keys;          ///< of a block
+  std::size_t keys;          ///< of a block, at most
   std::size_t key_stride;    ///< dk, padded
   std::size_t value_stride;  ///< dv, padded
 
