@@ -276,10 +276,12 @@ class IdentifyEntry(Record):
 class IdentifyArithmetic(Record):
     """How the kernel computes, read off its answers; docs/identify.md.
 
+    query_rows: of the calls that it was read in; what differs between them is there twice.
     reason: why nothing was read, or empty.
     """
 
     entries: List[IdentifyEntry]
+    query_rows: List[int]
     calls: int
     reason: str
 
@@ -331,10 +333,12 @@ class IdentifyEntry2(Record):
 class IdentifyArithmetic2(Record):
     """How the kernel computes, read off its answers; docs/identify.md.
 
+    query_rows: of the calls that it was read in; what differs between them is there twice.
     reason: why nothing was read, or empty.
     """
 
     entries: List[IdentifyEntry2]
+    query_rows: List[int]
     calls: int
     reason: str
 

@@ -101,6 +101,7 @@ def rank(
     window: Optional[Number] = None,
     contract: Optional[Input] = None,
     checkpoint: Optional[Input] = None,
+    html: Optional[Input] = None,
 ) -> RankReport:
     """Generic ranks of a group that shares its history, proved; ranks of recordings.
 
@@ -125,6 +126,7 @@ def rank(
         recording.
     checkpoint: Of recordings, one per layer: a llama2.c model, or a safetensors file with layer0,
         ..., whose output projections count; only with recording.
+    html: Write a page for people to FILE, - for standard output.
 
     InputError: what is given is not what it must be. ProgramError: the program is missing, or
     failed.
@@ -149,5 +151,6 @@ def rank(
             "--window": window,
             "--contract": contract,
             "--checkpoint": checkpoint,
+            "--html": html,
         },
     )
