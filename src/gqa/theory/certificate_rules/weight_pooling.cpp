@@ -138,6 +138,7 @@ RationalVector read_query(CertificateFields& fields, const Projections& p, std::
   }
   RationalVector made = projected(fields.matrix("query_weight"), input,
                                   p.layer.query_biases ? &(*p.layer.query_biases)[head] : nullptr);
+  require(made.size() == query.size(), "the query is not that of the input");
   for (std::size_t c = 0; c < made.size() && p.layer.query_norm; ++c) {
     made[c] *= (*p.layer.query_norm)[c];
   }
