@@ -185,7 +185,8 @@ TEST_CASE("head map: the found map is drawn beside the declared one, its own wir
   CHECK(contains(picture, "KV head 0 is read by query heads 0, 2;"));
   // Keys alone.
   const std::string keys =
-      head_map_picture("x", HeadMapPicture{2, {0, 0, 1, 1}, {0, 1, 0, 1}, {}}, found_title("k")).str();
+      head_map_picture("x", HeadMapPicture{2, {0, 0, 1, 1}, {0, 1, 0, 1}, {}}, found_title("k"))
+          .str();
   CHECK(contains(keys, "Found (k), keys"));
   CHECK_FALSE(contains(keys, ", values"));
 }
