@@ -23,11 +23,13 @@ SmallValues::SmallValues(const AttentionProblem& problem, std::int64_t batch,
       const int exponent = static_cast<int>(std::bit_cast<std::uint64_t>(values[e]) >> 52) & 0x7FF;
       const bool is_finite = exponent != not_finite;
       const int level = is_finite ? std::clamp(exponent - bias - lowest, 0, levels - 1) : 0;
-      ++at_most(static_cast<std::int64_t>(e % columns), level);
+      ++counts_[index(static_cast<std::int64_t>(e % columns), level)];
     }
   }
   for (std::int64_t c = 0; c < d.value_size; ++c) {
-    for (int level = 1; level < levels; ++level) at_most(c, level) += at_most(c, level - 1);
+    for (int level = 1; level < levels; ++level) {
+      counts_[index(c, level)] += counts_[index(c, level - 1)];
+    }
   }
 }
 
@@ -36,7 +38,7 @@ std::int64_t SmallValues::count_below(std::int64_t column, double bound) const {
   const double largest = std::ldexp(1.0, lowest + levels - 1);
   const int level =
       bound < largest ? std::clamp(std::ilogb(bound) - lowest, 0, levels - 1) : levels - 1;
-  return counts_[static_cast<std::size_t>(column * levels + level)];
+  return counts_[index(column, level)];
 }
 
 }  // namespace gqa

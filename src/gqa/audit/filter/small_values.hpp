@@ -20,8 +20,8 @@ class SmallValues {
 
  private:
   static constexpr int lowest = -40, levels = 64;  // exponents that are told apart
-  std::int64_t& at_most(std::int64_t column, int level) {
-    return counts_[static_cast<std::size_t>(column * levels + level)];
+  static std::size_t index(std::int64_t column, int level) {
+    return static_cast<std::size_t>(column * levels + level);
   }
 
   std::vector<std::int64_t> counts_;  // [column, level]: exponents up to lowest + level

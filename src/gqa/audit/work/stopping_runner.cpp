@@ -5,6 +5,12 @@
 
 namespace gqa {
 
+void StoppingRunner::ask_verdict_alone(AuditOptions& options) {
+  options.runner = this;
+  options.prove_violations = false;
+  options.all_violations = false;
+}
+
 AuditTally StoppingRunner::run(const BlockJob& job) {
   constexpr std::size_t first_blocks = 4;
   const std::vector<std::int64_t> blocks = pending_blocks(job);

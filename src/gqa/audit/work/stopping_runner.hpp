@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "gqa/audit/work/audit_options.hpp"
 #include "gqa/audit/work/block_job.hpp"
 
 namespace gqa {
@@ -14,6 +15,9 @@ class StoppingRunner : public BlockRunner {
   using Time = std::chrono::steady_clock::time_point;
   /// After `deadline` no further blocks are begun.
   explicit StoppingRunner(Time deadline = Time::max()) : deadline_(deadline) {}
+
+  /// Makes `options` those of an audit by this runner of which nothing but the verdict is used.
+  void ask_verdict_alone(AuditOptions& options);
 
   AuditTally run(const BlockJob& job) override;
   /// The time was up before the last run was through: its tally says nothing of the other blocks.

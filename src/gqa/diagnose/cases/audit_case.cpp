@@ -135,10 +135,6 @@ void identify_case(const ProblemTensors& tensors, const Contract& contract,
   }
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 // Does the audit take more than a moment, so that a diagnosis must not take many times that? Asked
 // of the multiplications, not of a clock, so that small recordings are searched alike everywhere.
 bool is_long(const std::vector<AuditCase>& cases) {
@@ -166,10 +162,8 @@ void identify_lse(const ProblemTensors& tensors, const AttentionProblem& declare
                   const OutputAudit& failed, const AuditOptions& asked, AuditCase& entry) {
   AuditOptions options = asked;
   options.tolerance = failed.tolerance;
-  options.prove_violations = false;
-  options.all_violations = false;
   StoppingRunner stopping;
-  options.runner = &stopping;
+  stopping.ask_verdict_alone(options);
   AttentionProblem problem = declared;
   for (const LseBase base : {LseBase::e, LseBase::two}) {
     for (const LseEmpty empty : {LseEmpty::minus_infinity, LseEmpty::plus_infinity}) {
@@ -227,12 +221,12 @@ std::vector<AuditCase> audit_cases(const std::string& path, const ProblemTensors
     for (const AuditCase& entry : cases) audit_seconds += entry.seconds;
     const double limit = diagnosis_limit(options, audit_seconds, cases);
     diagnose_cases(tensors, contract, limit, cases);
-    const double left = limit - seconds_since(start);
-    if (left > 0) identify_case(tensors, contract, options, left, cases);
+    const double diagnosed = seconds();
+    if (diagnosed < limit) identify_case(tensors, contract, options, limit - diagnosed, cases);
     for (std::size_t i = 0; i < cases.size(); ++i) {
       identify_lse(documents[i].tensors, options, cases[i]);
     }
-    if (!cases.empty()) cases.front().seconds += seconds();
+    if (!cases.empty()) cases.front().seconds += diagnosed + seconds();
   }
   for (std::size_t i = 0; options.draw && i < cases.size(); ++i) {
     draw_case(documents[i].tensors, contract, cases[i]);

@@ -286,10 +286,8 @@ std::optional<Confirmation> audited_region(const DiagnosisCase& problem, const B
   options.tolerance = problem.tolerance;
   // The audit that found the wrong rows has checked the filter, and only the verdict is used here.
   options.self_check = false;
-  options.prove_violations = false;
-  options.all_violations = false;
   StoppingRunner stopping(problem.deadline);
-  options.runner = &stopping;
+  stopping.ask_verdict_alone(options);
   const AuditResult result = audit(own, options);
   if (stopping.was_late()) return Confirmation{false, 0, 0};
   // What the contract gives no number for (a visible NaN) is compared row by row.

@@ -182,7 +182,7 @@ std::string audit_html(const std::vector<AuditCase>& cases, const PageOrigin& or
   page.verdict = word_of(summary);
   if (cases.size() == 1) {
     const std::string& path = cases.front().path;
-    page.title = "Audit of " + path.substr(path.rfind('/') + 1);
+    page.title = "Audit of " + file_name(path);
     page.summary = single_summary(cases.front());
     page.sections.push_back(
         {std::string("case-1"), "The audit",

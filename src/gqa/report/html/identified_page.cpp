@@ -49,7 +49,7 @@ Markup overview_of(const std::vector<IdentifiedRecording>& recordings) {
   Table table("Every recording with the flags to copy",
               {{"Recording", ColumnKind::name}, {"Contract"}, {"Flags", ColumnKind::prose}});
   for (const IdentifiedRecording& recording : recordings) {
-    table.add_row({foreign(recording.path.substr(recording.path.rfind('/') + 1)),
+    table.add_row({foreign(file_name(recording.path)),
                    badge(standing_of(recording), word_of(recording)), flags_of(recording)});
   }
   return table.markup();
@@ -107,7 +107,7 @@ std::string identified_html(const std::vector<IdentifiedRecording>& recordings,
   page.footnote = certified_footnote;
   page.title =
       recordings.size() == 1
-          ? "The contract of " + recordings[0].path.substr(recordings[0].path.rfind('/') + 1)
+          ? "The contract of " + file_name(recordings[0].path)
           : fmt::format("The contracts of {}",
                         counted(static_cast<std::int64_t>(recordings.size()), "recording"));
   // The worst is the page's.
@@ -138,8 +138,7 @@ std::string identified_html(const std::vector<IdentifiedRecording>& recordings,
     page.sections.push_back({"recordings", "The recordings", overview_of(recordings)});
   }
   for (std::size_t i = 0; i < recordings.size(); ++i) {
-    page.sections.push_back({fmt::format("recording-{}", i + 1),
-                             recordings[i].path.substr(recordings[i].path.rfind('/') + 1),
+    page.sections.push_back({fmt::format("recording-{}", i + 1), file_name(recordings[i].path),
                              details_of(recordings[i])});
   }
   return page_text(page);

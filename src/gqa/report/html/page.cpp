@@ -141,6 +141,10 @@ Markup badge(Verdict verdict) {
   return badge(standing_of(verdict), name(verdict));
 }
 
+std::string file_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 std::string page_text(const Page& page) {
   return "<!DOCTYPE html>\n" +
          element("html", Attributes{{"lang", "en"}}, head(page) + body(page)).str() + "\n";

@@ -47,4 +47,7 @@ inline constexpr const char* certified_footnote =
 /// its digest. The same input gives the same bytes.
 std::string page_text(const Page& page);
 
+/// The last part of a path.
+std::string file_name(const std::string& path);
+
 }  // namespace gqa::html

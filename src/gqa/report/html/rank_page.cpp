@@ -103,7 +103,7 @@ std::string rank_html(const std::vector<RecordedRanks>& recordings, const PageOr
     groups += static_cast<std::int64_t>(recording.groups.size());
     full += std::ranges::count_if(recording.groups, &GroupRank::certified);
     page.sections.push_back(
-        {fmt::format("layer-{}", i + 1), recording.path.substr(recording.path.rfind('/') + 1),
+        {fmt::format("layer-{}", i + 1), file_name(recording.path),
          element("p", "quiet", foreign(recording.path)) + groups_table(recording)});
   }
   page.summary = paragraph(fmt::format("{} of {} are proved to have full rank.", grouped(full),
