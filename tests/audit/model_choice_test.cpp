@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "audit/rounded_kernels.hpp"
+#include "gqa/audit/audit.hpp"
 #include "gqa/error.hpp"
 #include "gqa/report/audit_report.hpp"
 #include "support/errors.hpp"
@@ -133,6 +134,52 @@ TEST_CASE("model choice: what no model explains fails under the tightest, all of
   CHECK(model_of(choice).model == &f16_f32_model);
   CHECK(model_of(choice).tried == Models{&f16_f32_model, &f16_stored_model});
   CHECK(choice.explained_by == nullptr);
+}
+
+TEST_CASE("model choice: of a failure every violation is counted, as under the first model alone") {
+  const KernelFormats kernel = test::kernels_of_all_models()[2];
+  const RoundedOperands o = choice_operands(300);
+  std::vector<double> output = RoundedKernel(o, kernel, Way::one_pass).run();
+  for (double& x : output) x = test::rounded(binary16, x + 0.25);
+  const AttentionProblem problem = to_problem(o, kernel, output);
+  const OutputAudit choice = audit_with_candidates(problem, {}, {}).front();
+  AuditOptions options;
+  options.tolerance = ModelTolerance{.model = &f16_f32_model};
+  const AuditResult alone = audit(problem, options);
+  CHECK(choice.result.tally.violations == static_cast<std::int64_t>(output.size()));
+  CHECK(choice.result.tally.violations == alone.tally.violations);
+  CHECK(choice.result.tally.worst.front().index == alone.tally.worst.front().index);
+  CHECK(choice.result.where == alone.where);
+}
+
+TEST_CASE("model choice: a pass under a later model is that model's own audit") {
+  const KernelFormats kernel = test::kernels_of_all_models()[2];
+  const RoundedOperands o = choice_operands(40);
+  const std::vector<double> output = RoundedKernel(o, kernel, Way::one_pass).run();
+  const auto under = [](const AttentionProblem& problem, const PrecisionModel* model) {
+    AuditOptions options;
+    options.tolerance = ModelTolerance{.model = model};
+    return audit(problem, options);
+  };
+  int passed_later = 0;
+  for (int steps = 0; steps < 20; ++steps) {
+    std::vector<double> off = output;
+    for (double& x : off) x = test::rounded(binary16, x * (1 + steps * 0x1p-11));
+    const AttentionProblem problem = to_problem(o, kernel, off);
+    const AuditResult alone = under(problem, &f16_stored_model);
+    if (under(problem, &f16_f32_model).verdict == Verdict::pass) continue;
+    if (alone.verdict != Verdict::pass) continue;
+    CAPTURE(steps);
+    ++passed_later;
+    const OutputAudit choice = audit_with_candidates(problem, {}, {}).front();
+    CHECK(model_of(choice).model == &f16_stored_model);
+    CHECK(choice.result.verdict == Verdict::pass);
+    CHECK(choice.result.tally.elements == alone.tally.elements);
+    CHECK(choice.result.tally.self_checked == alone.tally.self_checked);
+    CHECK(alone.tally.self_checked > 0);
+    CHECK(choice.result.tally.max_share == alone.tally.max_share);
+  }
+  CHECK(passed_later > 0);
 }
 
 TEST_CASE("model choice: NaN is explained by no model") {

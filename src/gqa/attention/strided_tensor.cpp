@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "gqa/error.hpp"
+#include "gqa/num/decode_elements.hpp"
 
 namespace gqa {
 namespace {
@@ -83,21 +84,9 @@ StridedTensor::StridedTensor(std::shared_ptr<const TypedTensor> tensor, Layout l
 void StridedTensor::read_rows(std::int64_t b, std::int64_t h, std::int64_t begin, std::int64_t end,
                               double* to, std::size_t row_stride) const {
   const auto width = static_cast<std::size_t>(shape_[3]);
-  const FloatFormat& elements = format();
+  const std::size_t size = element_size(tensor_->type);
   for (std::int64_t s = begin; s < end; ++s, to += row_stride) {
-    const std::size_t first = index(b, h, s, 0);
-    if (tensor_->type == ElementType::binary64) {
-      std::memcpy(to, tensor_->bytes.data() + first * sizeof(double), width * sizeof(double));
-    } else if (tensor_->type == ElementType::binary32) {
-      const std::byte* from = tensor_->bytes.data() + first * sizeof(float);
-      for (std::size_t d = 0; d < width; ++d) {
-        float element = 0;
-        std::memcpy(&element, from + d * sizeof(float), sizeof(float));
-        to[d] = static_cast<double>(element);
-      }
-    } else {
-      for (std::size_t d = 0; d < width; ++d) to[d] = decode(elements, tensor_->bits(first + d));
-    }
+    decode_elements(format(), tensor_->bytes.data() + index(b, h, s, 0) * size, width, to);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "gqa/error.hpp"
+#include "gqa/num/decode_elements.hpp"
 
 namespace gqa {
 namespace {
@@ -56,11 +57,11 @@ void check_size(const TypedTensor& tensor, const std::string& where) {
 }
 
 // Applies `convert` to every element, read as a Word.
-template <class Word, class Result, class Convert>
-Tensor<Result> convert_elements(const TypedTensor& tensor, Convert convert) {
-  std::vector<Result> values(tensor.size());
+template <class Word, class Convert>
+Tensor<std::int64_t> convert_elements(const TypedTensor& tensor, Convert convert) {
+  std::vector<std::int64_t> values(tensor.size());
   const std::byte* source = tensor.bytes.data();
-  for (Result& value : values) {
+  for (std::int64_t& value : values) {
     value = convert(load<Word>(source));
     source += sizeof(Word);
   }
@@ -68,15 +69,9 @@ Tensor<Result> convert_elements(const TypedTensor& tensor, Convert convert) {
 }
 
 template <class Word>
-Tensor<double> decode_words(const TypedTensor& tensor, const FloatFormat& format) {
-  return convert_elements<Word, double>(tensor,
-                                        [&format](Word word) { return decode(format, word); });
-}
-
-template <class Word>
 Tensor<std::int64_t> widen_words(const TypedTensor& tensor) {
-  return convert_elements<Word, std::int64_t>(
-      tensor, [](Word word) { return static_cast<std::int64_t>(word); });
+  return convert_elements<Word>(tensor,
+                                [](Word word) { return static_cast<std::int64_t>(word); });
 }
 
 }  // namespace
@@ -106,17 +101,9 @@ Tensor<double> decode(const TypedTensor& tensor, const std::string& where) {
         fmt::format("has element type {}, expected a floating-point type", name(tensor.type)));
   }
   check_size(tensor, where);
-  switch (element_size(tensor.type)) {
-    case 8:
-      return convert_elements<double, double>(tensor, [](double value) { return value; });
-    case 4:
-      return convert_elements<float, double>(
-          tensor, [](float value) { return static_cast<double>(value); });
-    case 2:
-      return decode_words<std::uint16_t>(tensor, *format);
-    default:
-      return decode_words<std::uint8_t>(tensor, *format);
-  }
+  std::vector<double> values(tensor.size());
+  decode_elements(*format, tensor.bytes.data(), values.size(), values.data());
+  return {tensor.shape, std::move(values)};
 }
 
 Tensor<std::int64_t> decode_integers(const TypedTensor& tensor, const std::string& where) {
@@ -128,7 +115,7 @@ Tensor<std::int64_t> decode_integers(const TypedTensor& tensor, const std::strin
   check_size(tensor, where);
   switch (tensor.type) {
     case ElementType::boolean:
-      return convert_elements<std::uint8_t, std::int64_t>(
+      return convert_elements<std::uint8_t>(
           tensor, [](std::uint8_t byte) { return std::int64_t{byte != 0}; });
     case ElementType::int8:
       return widen_words<std::int8_t>(tensor);

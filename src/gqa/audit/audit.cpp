@@ -1,5 +1,7 @@
 #include "gqa/audit/audit.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -44,14 +46,16 @@ void work_on_enclosures(BlockJob& job, const AttentionProblem& problem,
 }
 
 // The filter leaves open whether a model's violations are proved, and knows what is allowed between
-// two bounds: the worst are asked again by enclosures, which know the worst case.
+// two bounds: the worst are asked again by enclosures, which know the worst case. NaN is proved,
+// and nothing is measured there.
 void prove_violations(const AttentionProblem& problem, const AuditOptions& options,
                       AuditTally& total) {
-  if (total.violations == 0 || total.proved_violations > 0) return;
   RowAuditors rows(problem, options);
-  const std::vector<WorstElement> by_filter = std::exchange(total.worst, {});
+  std::vector<WorstElement> by_filter = std::exchange(total.worst, {});
+  // Each history is read once.
+  std::ranges::sort(by_filter, {}, &WorstElement::index);
   for (const WorstElement& worst : by_filter) {
-    if (!worst.within.certainly_not()) {
+    if (!worst.within.certainly_not() || std::isnan(worst.output)) {
       total.add_worst(worst);
       continue;
     }
@@ -62,6 +66,11 @@ void prove_violations(const AttentionProblem& problem, const AuditOptions& optio
     total.proved_violations += single.proved_violations;
     total.add_worst(single.violations > 0 ? single.worst.front() : worst);
   }
+}
+
+bool filter_leaves_proofs(const AuditOptions& options) {
+  return options.use_filter && options.prove_violations &&
+         std::holds_alternative<ModelTolerance>(options.tolerance);
 }
 
 }  // namespace
@@ -84,7 +93,7 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& given) {
     work_on_enclosures(job, problem, options);
   }
   AuditTally tally = run_job(job, options);
-  if (options.use_filter && options.prove_violations) prove_violations(problem, options, tally);
+  if (filter_leaves_proofs(options)) prove_violations(problem, options, tally);
   std::string where = describe_violations(tally, d);
   return result_of(std::move(tally), std::move(where), options.tolerance);
 }

@@ -68,8 +68,9 @@ std::vector<ElementType> types_of(const AttentionProblem& problem, const Problem
 // How much of an audit under one model is needed.
 enum class AuditDepth {
   result,    // all of it
+  trial,     // all of it, unless it fails: of that nothing but the fact
   strength,  // nothing more is asked once it is certain that it fails, but for how certain
-  verdict,   // not even that
+  verdict,   // only whether it passes, and shows something
 };
 
 // How an output fares under one model.
@@ -81,11 +82,13 @@ AuditOptions options_under(const AuditOptions& options, const ModelTolerance& to
   own.tolerance = tolerance;
   // The filter itself was checked by the audit under the first model.
   own.self_check = own.self_check && depth != AuditDepth::verdict;
-  own.prove_violations = own.prove_violations && depth != AuditDepth::verdict;
+  const bool tells_strength = depth == AuditDepth::result || depth == AuditDepth::strength;
+  own.prove_violations = own.prove_violations && tells_strength;
   // A journal keeps whole audits.
   if (depth != AuditDepth::result && options.runner == nullptr) {
     own.all_violations = false;
     own.runner = &stopping;
+    stopping.stop_without_power(depth == AuditDepth::verdict);
   }
   return own;
 }
@@ -97,28 +100,34 @@ class Choice {
     tolerance_.accept_worst_case = accept_worst_case;
   }
 
+  /// `with_trial`: is a trial cheaper than the whole audit? Then a kernel of a later model does not
+  /// pay for all that the first one cannot explain.
   /// `has_reason`: is there a better reason for a failure than a model that is too tight?
   OutputAudit choose(
-      const std::string& name, const AuditUnder& audit_under,
+      const std::string& name, const AuditUnder& audit_under, bool with_trial,
       const std::function<bool(const AuditResult&, const ModelTolerance&)>& has_reason = {}) const {
+    const bool has_trial = with_trial && candidates_.size() > 1;
     ModelTolerance tolerance = tolerance_;
     std::optional<AuditResult> first;
+    bool is_proved = true;  // under each of the other models
     for (const PrecisionModel* model : candidates_) {
       tolerance.model = model;
       tolerance.tried.push_back(model);
-      AuditResult result =
-          audit_under(tolerance, first ? AuditDepth::strength : AuditDepth::result);
+      const AuditDepth depth_of_first = has_trial ? AuditDepth::trial : AuditDepth::result;
+      AuditResult result = audit_under(tolerance, first ? AuditDepth::strength : depth_of_first);
       if (result.verdict == Verdict::pass || (!first && result.verdict != Verdict::fail)) {
         return {name, std::move(result), tolerance};
       }
       if (!first) {
         first = std::move(result);
         if (has_reason && has_reason(*first, tolerance)) break;
-      } else if (result.strength != FailureStrength::proved) {
-        first->strength = FailureStrength::statistical;
+      } else {
+        is_proved = is_proved && result.strength == FailureStrength::proved;
       }
     }
     tolerance.model = candidates_.front();
+    if (has_trial) first = audit_under(tolerance, AuditDepth::result);
+    if (!is_proved) first->strength = FailureStrength::statistical;
     const PrecisionModel* explained_by = explaining(audit_under);
     return {name, std::move(*first), std::move(tolerance), explained_by};
   }
@@ -158,7 +167,7 @@ void choose_gradients(const AttentionProblem& problem, const ProblemTensors& ten
   for (const GradientKind kind : audit_of(tolerance).kinds()) {
     outputs.push_back(choice.choose(
         std::string(name(kind)),
-        [&](const ModelTolerance& under, AuditDepth) { return audit_of(under).audit(kind); },
+        [&](const ModelTolerance& under, AuditDepth) { return audit_of(under).audit(kind); }, false,
         // A looser model would only hide what a wrong rule is.
         [&](const AuditResult& failed, const ModelTolerance& under) {
           return !explaining_rules(problem, tensors, kind, failed,
@@ -216,10 +225,12 @@ std::vector<OutputAudit> audit_with_candidates(const AttentionProblem& problem,
       outputs.push_back({task.name, task.audit(options), UlpTolerance{}});
       continue;
     }
-    outputs.push_back(
-        choice.choose(task.name, [&](const ModelTolerance& tolerance, AuditDepth depth) {
+    outputs.push_back(choice.choose(
+        task.name,
+        [&](const ModelTolerance& tolerance, AuditDepth depth) {
           return task.audit(options_under(options, tolerance, depth, stopping));
-        }));
+        },
+        options.runner == nullptr));
   }
   if (has_gradients(tensors)) choose_gradients(problem, tensors, options, choice, outputs);
   return outputs;

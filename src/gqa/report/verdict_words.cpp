@@ -125,12 +125,14 @@ std::string share_text(const AuditTally& tally) {
 std::string shown_text(const AuditTally& tally) {
   const NullCounts& nulls = tally.nulls;
   if (nulls.rows == 0) return "";
+  // Rows of which it was not asked, because others had shown it, count as passing.
+  const bool is_all = nulls.refuted_in(NullOutput::halved) == nulls.rows;
   return fmt::format(
-      "zeros would fail in {0} of {4}, the negated output in {1}, the doubled in "
+      "zeros would fail in {5}{0} of {4}, the negated output in {1}, the doubled in "
       "{2}, the halved in {3}",
       nulls.refuted_in(NullOutput::zeros), nulls.refuted_in(NullOutput::negated),
       nulls.refuted_in(NullOutput::doubled), nulls.refuted_in(NullOutput::halved),
-      counted_words(nulls.rows, "row"));
+      counted_words(nulls.rows, "row"), is_all ? "" : "at least ");
 }
 
 std::string nothing_shown_text(const OutputAudit& output) {

@@ -132,6 +132,28 @@ TEST_CASE("enclosure: the ball contains what 4 times the precision gives, at any
   }
 }
 
+TEST_CASE("enclosure: of some columns the balls are those of all, the others are no numbers") {
+  for (const std::uint64_t seed : test::seeds(50)) {
+    test::Random random(seed);
+    const Twin twin = random_twin(random);
+    const AttentionProblem problem = twin.problem.problem();
+    const EnclosureReader reader(problem, 0, 0);
+    const auto visible = reader.visible(0, 0);
+    const std::int64_t width = problem.dimensions.value_size;
+    if (visible.empty() || width < 2) continue;
+    CAPTURE(seed);
+    const auto all = reader.row(0, 0, visible);
+    const std::int64_t column = random.integer(0, width - 1);
+    const auto some = reader.row(0, 0, visible, std::span(&column, 1));
+    REQUIRE(some.output.size() == all.output.size());
+    for (std::int64_t c = 0; c < width; ++c) {
+      const auto at = static_cast<std::size_t>(c);
+      CHECK(some.output[at].is_finite() == (c == column));
+      if (c == column) CHECK(to_text(some.output[at]) == to_text(all.output[at]));
+    }
+  }
+}
+
 TEST_CASE("enclosure: contains the exact mean where the scores are equal, sinks included") {
   for (const std::uint64_t seed : test::seeds(200)) {
     test::Random random(seed);

@@ -24,6 +24,7 @@ struct Sharpness {
   std::int64_t sharp_worst = 0;
   double widest_interval = 0;  // LikelyInterval: upper / lower
   std::int64_t surely_explained = 0;
+  std::int64_t bounded = 0;  // from above, by RoundingRows with what others know is lost
 };
 
 LikelyContext context_of(const AttentionProblem& problem, const PrecisionModel& model) {
@@ -89,6 +90,13 @@ void check_row(const AttentionProblem& problem, const LikelyContext& context,
     CAPTURE(known_values);
     CHECK(known_values <= upper);
     if (row.epsilon <= 1e-7) {
+      const double lost = interval.lost_values(c, tile.radius(r, c), &values);
+      const Interval by_others = rows.likely(k, c, tile.radius(r, c), lost);
+      CAPTURE(lost);
+      CAPTURE(by_others.upper);
+      CHECK(by_others.lower <= likely.upper_double());
+      CHECK(by_others.upper >= likely.lower_double());
+      if (std::isfinite(by_others.upper)) ++sharpness.bounded;
       CHECK(lower <= allowed.upper_double());
       CHECK(known_values >= allowed.lower_double());
       for (const double share : {0.05, 0.5, 0.9, 0.99, 0.999, 1.001}) {
@@ -135,6 +143,7 @@ Sharpness check(const AttentionProblem& problem, const PrecisionModel& model,
       }
     }
   });
+  sharpness.bounded = unrefined.bounded;
   return sharpness;
 }
 
@@ -155,6 +164,7 @@ TEST_CASE("rounding_rows: both rungs contain the bound, whatever masks, softcap,
       total.sharp_rows += found.sharp_rows;
       total.sharp_worst += found.sharp_worst;
       total.surely_explained += found.surely_explained;
+      total.bounded += found.bounded;
     }
     MESSAGE(fmt::format("{:9} within 10^-6 of likely: {}, of worst: {} of {} elements", model->name,
                         total.sharp_rows, total.sharp_worst, total.elements));
@@ -162,6 +172,8 @@ TEST_CASE("rounding_rows: both rungs contain the bound, whatever masks, softcap,
     if (model != &f64_model) {
       CHECK(total.sharp_rows * 2 > total.elements);
       CHECK(total.surely_explained * 2 > total.elements);
+      // The covariance of a rounded query is summed in the second look alone.
+      if (model->operand == 0) CHECK(total.bounded * 2 > total.elements);
     }
   }
 }

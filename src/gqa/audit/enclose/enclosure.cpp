@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <limits>
+#include <utility>
 
 #include "gqa/audit/models/ball_norms.hpp"
 #include "gqa/num/arithmetic_environment.hpp"
@@ -109,11 +110,40 @@ EnclosureReader::Scores EnclosureReader::scores(std::span<const Ball> query, std
 
 EnclosureReader::Row EnclosureReader::row(std::int64_t head, std::int64_t row,
                                           const std::vector<std::size_t>& visible) const {
+  return row_of(head, row, visible, value_.data(),
+                static_cast<std::size_t>(problem_.dimensions.value_size));
+}
+
+EnclosureReader::Row EnclosureReader::row(std::int64_t head, std::int64_t row,
+                                          const std::vector<std::size_t>& visible,
+                                          std::span<const std::int64_t> columns) const {
+  const auto value_size = static_cast<std::size_t>(problem_.dimensions.value_size);
+  // The sums of most columns cost what those of all do.
+  if (2 * columns.size() > value_size) return this->row(head, row, visible);
+  std::vector<Ball> values(keys() * columns.size());
+  for (const std::size_t j : visible) {
+    const std::span<const Ball> all = value_balls(j);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      values[j * columns.size() + i] = all[static_cast<std::size_t>(columns[i])];
+    }
+  }
+  Row result = row_of(head, row, visible, values, columns.size());
+  const std::vector<Ball> some = std::exchange(
+      result.output, std::vector<Ball>(value_size, Ball(std::numeric_limits<double>::quiet_NaN())));
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    result.output[static_cast<std::size_t>(columns[i])] = some[i];
+  }
+  return result;
+}
+
+EnclosureReader::Row EnclosureReader::row_of(std::int64_t head, std::int64_t row,
+                                             const std::vector<std::size_t>& visible,
+                                             std::span<const Ball> value_balls,
+                                             std::size_t width) const {
   const std::vector<double> query = read_query(problem_, batch_, head, row);
   const std::vector<Ball> query_balls(query.begin(), query.end());
-  const auto keys = static_cast<std::size_t>(problem_.dimensions.keys);
-  const auto value_size = static_cast<std::size_t>(problem_.dimensions.value_size);
-  const BallNumbers::Values values(value_.data(), keys, value_size);
+  const std::size_t keys = this->keys();
+  const BallNumbers::Values values(value_balls, keys, width);
   const Ball scale = problem_.scale_ball();
   const Ball softcap(problem_.contract.softcap);
   std::vector<Ball> bias;
@@ -135,7 +165,7 @@ EnclosureReader::Row EnclosureReader::row(std::int64_t head, std::int64_t row,
     operands.sink = &*sink;
   }
   Row owned;
-  owned.output.resize(value_size);
+  owned.output.resize(width);
   owned.weights.resize(keys);
   RowResult<BallNumbers> result;
   result.output = owned.output;

@@ -62,6 +62,9 @@ class EnclosureReader {
 
   /// The row's result at the thread's precision. Precondition: is_finite.
   Row row(std::int64_t head, std::int64_t row, const std::vector<std::size_t>& visible) const;
+  /// The same, of the output these columns alone; the others are no numbers.
+  Row row(std::int64_t head, std::int64_t row, const std::vector<std::size_t>& visible,
+          std::span<const std::int64_t> columns) const;
 
   /// What a precision model needs to know of the row. Precondition: is_finite, not empty.
   RowRounding rounding(const PrecisionModel& model, std::int64_t head, std::int64_t row,
@@ -90,6 +93,9 @@ class EnclosureReader {
 
  private:
   BiasTerms bias_of(std::int64_t head, std::int64_t row, std::size_t key) const;
+  /// With these values [S, width], of which the output has as many columns.
+  Row row_of(std::int64_t head, std::int64_t row, const std::vector<std::size_t>& visible,
+             std::span<const Ball> values, std::size_t width) const;
 
   const AttentionProblem& problem_;
   std::int64_t batch_;

@@ -19,9 +19,9 @@ struct RowAuditor::Row {
   std::optional<RoundingBound> bound;
 
   Row(const EnclosureReader& reader, const AuditOptions& options, std::int64_t head_index,
-      std::int64_t row_index, std::vector<std::size_t> keys)
+      std::int64_t row_index, std::vector<std::size_t> keys, std::span<const std::int64_t> columns)
       : head(head_index), row(row_index), visible(std::move(keys)) {
-    result = reader.row(head, row, visible);
+    result = reader.row(head, row, visible, columns);
     if (const auto* tolerance = std::get_if<ModelTolerance>(&options.tolerance)) {
       const PrecisionModel& model = *tolerance->model;
       rounding.emplace(reader.rounding(model, head, row, visible, result));
@@ -67,19 +67,18 @@ void RowAuditor::audit_columns(std::int64_t head, std::int64_t row,
     return;
   }
   const PrecisionScope precision(options_.first_precision);
-  const Row at_first(reader_, options_, head, row, std::move(visible));
+  const Row at_first(reader_, options_, head, row, std::move(visible), columns);
   for (const std::int64_t column : columns) audit_element(at_first, column, tally, nulls);
 }
 
 std::optional<std::vector<Uncertain>> RowAuditor::ask(std::int64_t head, std::int64_t row,
-                                                      std::span<const std::size_t> columns) const {
+                                                      std::span<const std::int64_t> columns) const {
   std::vector<std::size_t> visible = reader_.visible(head, row);
   if (!reader_.is_finite(head, row, visible)) return std::nullopt;
   const PrecisionScope precision(options_.first_precision);
-  const Row asked(reader_, options_, head, row, std::move(visible));
+  const Row asked(reader_, options_, head, row, std::move(visible), columns);
   std::vector<Uncertain> within;
-  for (const std::size_t c : columns) {
-    const auto column = static_cast<std::int64_t>(c);
+  for (const std::int64_t column : columns) {
     const AuditedElement element = element_at(head, row, column);
     const Enclosed enclosed = asked.enclosed(reader_, column);
     const RoundingBounds* bounds = enclosed.bounds ? &*enclosed.bounds : nullptr;
@@ -136,7 +135,8 @@ void RowAuditor::audit_element(const Row& row, std::int64_t column, AuditTally& 
   AuditedElement element = element_at(row.head, row.row, column);
   const ReferenceSource source{
       [&] {
-        return Row(reader_, options_, row.head, row.row, row.visible).enclosed(reader_, column);
+        return Row(reader_, options_, row.head, row.row, row.visible, std::span(&column, 1))
+            .enclosed(reader_, column);
       },
       [&] { return reader_.rational_output(row.head, row.row, row.visible, column); }};
   settle(element, row.enclosed(reader_, column), source, options_);

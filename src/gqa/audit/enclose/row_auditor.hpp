@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "gqa/audit/decide/audit_result.hpp"
@@ -29,7 +30,7 @@ class RowAuditor {
   /// bits would tell. nullopt: an operand that the row reads is not finite. Precondition: the row
   /// sees a key.
   std::optional<std::vector<Uncertain>> ask(std::int64_t head, std::int64_t row,
-                                            std::span<const std::size_t> columns) const;
+                                            std::span<const std::int64_t> columns) const;
 
  private:
   struct Row;

@@ -132,15 +132,28 @@ double LikelyInterval::likely_lower(std::int64_t column, double radius) const {
   return bound < std::numeric_limits<double>::infinity() ? bound * (1 - margin) : 0;
 }
 
+// Of what the sums of squares tell alone.
+LikelyColumn<double> LikelyInterval::largest_sums(std::int64_t column, double radius) const {
+  LikelyColumn<double> sums;
+  sums.output = magnitude_interval(tile_.output(row_, column), radius).upper;
+  sums.weighted_squares = squares(column).upper;
+  return sums;
+}
+
+double LikelyInterval::lost_values(std::int64_t column, double radius,
+                                   const SmallValues* values) const {
+  const double unit =
+      context_.model.accumulation * accumulated_magnitude(largest_sums(column, radius));
+  return unit > 0 ? keys_that_lose(column, unit, values) * unit * (1 + margin) : 0;
+}
+
 double LikelyInterval::upper(std::int64_t column, double radius, const SmallValues* values) const {
   const PrecisionModel& model = context_.model;
-  const double o = magnitude_interval(tile_.output(row_, column), radius).upper;
   const double largest = tile_.column_maximum[static_cast<std::size_t>(column)];
   const double n = most_.visible;
   if (context_.two_biases) return std::numeric_limits<double>::infinity();
-  LikelyColumn<double> sums;
-  sums.output = o;
-  sums.weighted_squares = squares(column).upper;
+  LikelyColumn<double> sums = largest_sums(column, radius);
+  const double o = sums.output;
   sums.spread = most_sigma2_ * square(std::sqrt(sums.weighted_squares) + o * b_) +
                 score_sum_ * square(largest + o);
   sums.squares = n * square(largest);
@@ -153,8 +166,7 @@ double LikelyInterval::upper(std::int64_t column, double radius, const SmallValu
     const RowStatistics& s = tile_.rows[row_].statistics;
     sums.score_covariance = largest * std::sqrt(s.score_variance);
   }
-  const double unit = model.accumulation * accumulated_magnitude(sums);
-  sums.lost_values = unit > 0 ? keys_that_lose(column, unit, values) * unit : 0;
+  sums.lost_values = lost_values(column, radius, values);
   sums.underflown_values = n * most_.weight_underflow * largest;
   if (model.operand > 0) {
     sums.query_covariance = tile_.rows[row_].statistics.query_norm4_squared *

@@ -72,6 +72,8 @@ class LikelyInterval {
   /// within `radius`.
   double lower(std::int64_t column, double radius) const;
   double upper(std::int64_t column, double radius, const SmallValues* values = nullptr) const;
+  /// At least LikelyColumn::lost_values of the element.
+  double lost_values(std::int64_t column, double radius, const SmallValues* values) const;
 
  private:
   void bound_scores();
@@ -81,6 +83,7 @@ class LikelyInterval {
   double likely_lower(std::int64_t column, double radius) const;
   void bound_sink(double logit);
   Interval squares(std::int64_t column) const;
+  LikelyColumn<double> largest_sums(std::int64_t column, double radius) const;
 
   const LikelyContext& context_;
   const FilterTile& tile_;

@@ -2,6 +2,7 @@
 // open.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,8 +40,8 @@ namespace gqa {
 /// known with those errors.
 ///
 /// What no product gives (what running sums lose key by key, the covariance of each query
-/// coordinate with each value column) is left out at first: then the lower bounds hold, and the
-/// upper ones are infinite. refine() adds it.
+/// coordinate with each value column) is left out at first: then the lower bounds hold, and of the
+/// upper ones those for which somebody else bounds what is lost. refine() adds it.
 class RoundingRows {
  public:
   /// So many rows at once, at most.
@@ -56,8 +57,10 @@ class RoundingRows {
   void refine(std::span<const std::size_t> rows);
 
   /// Lower and upper bound of likely for the k-th of the rows that were read, for an element
-  /// whose reference is known within `radius`.
-  Interval likely(std::size_t k, std::int64_t column, double radius) const;
+  /// whose reference is known within `radius`. `lost_values`: at least LikelyColumn's, for a row
+  /// that was not refined.
+  Interval likely(std::size_t k, std::int64_t column, double radius,
+                  double lost_values = std::numeric_limits<double>::infinity()) const;
   /// The same of worst; nullopt if the worst case is certainly unbounded.
   std::optional<Interval> worst(std::size_t k, std::int64_t column, double radius);
 

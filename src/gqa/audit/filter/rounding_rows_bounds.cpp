@@ -214,7 +214,8 @@ LikelyColumn<double> RoundingRows::column_bound(const Row& row, std::size_t at, 
   return sums;
 }
 
-Interval RoundingRows::likely(std::size_t k, std::int64_t column, double radius) const {
+Interval RoundingRows::likely(std::size_t k, std::int64_t column, double radius,
+                              double lost_values) const {
   const Row& row = rows_[k];
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (!row.usable) return {0, infinity};
@@ -226,9 +227,10 @@ Interval RoundingRows::likely(std::size_t k, std::int64_t column, double radius)
   const double tiny = underflow_allowance(row.least.visible, tile_->column_maximum[c]);
   const double least = lower * (1 - 0x1p-40) - tiny;
   const Interval open{least > 0 && least < infinity ? least : 0, infinity};
-  if (!row.refined) return open;
-  const double upper = likely_bound(context_.model, row.most,
-                                    column_bound(row, at, o, radius, true), context_.recorded);
+  if (!row.refined && (rounds_operands() || lost_values == infinity)) return open;
+  LikelyColumn<double> most = column_bound(row, at, o, radius, true);
+  if (!row.refined) most.lost_values = lost_values;
+  const double upper = likely_bound(context_.model, row.most, most, context_.recorded);
   return {open.lower, upper * (1 + 0x1p-40) + tiny};
 }
 

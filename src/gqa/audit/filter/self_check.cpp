@@ -157,17 +157,18 @@ FilterVerdicts enclosed_verdicts(const AttentionProblem& problem, const AuditOpt
     return found;
   }
   if (products_of(problem.dimensions) > most_model_products) return found;
-  std::vector<std::size_t> answered;
+  std::vector<std::int64_t> answered;
   for (std::size_t c = 0; c < verdicts.size(); ++c) {
-    if (verdicts[c].is_decided()) answered.push_back(c);
+    if (verdicts[c].is_decided()) answered.push_back(static_cast<std::int64_t>(c));
   }
   // Some of them, spread over the row.
-  std::vector<std::size_t> columns;
+  std::vector<std::int64_t> columns;
   const std::size_t most = std::min(most_model_verdicts, answered.size());
   for (std::size_t i = 0; i < most; ++i) columns.push_back(answered[i * answered.size() / most]);
   const auto asked =
       RowAuditor(problem, options, tile.batch, tile.kv_head).ask(row.head, row.row, columns);
-  for (std::size_t i = 0; asked && i < columns.size(); ++i) found[columns[i]] = (*asked)[i];
+  for (std::size_t i = 0; asked && i < columns.size(); ++i)
+    found[static_cast<std::size_t>(columns[i])] = (*asked)[i];
   return found;
 }
 

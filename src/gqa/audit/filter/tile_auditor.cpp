@@ -30,6 +30,7 @@ TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& op
       ulps_(problem.output->format()),
       largest_(problem.output->format().maximum()),
       rows_(problem, options),
+      small_values_(histories_at_once()),
       checked_(self_check_rows(problem, options)) {
   if (model_ == nullptr) {
     stated_.emplace(options.tolerance);
@@ -148,11 +149,13 @@ inline TileAuditor::Element TileAuditor::element(const Work& work, std::size_t r
 Interval TileAuditor::allowance(const Work& work, const Element& e) const {
   const Interval allowed = work.likely->allowance(e.column, e.radius);
   if (within(e.error, allowed).is_decided()) return allowed;
-  const FilterTile& tile = work.tile;
-  const auto values = small_values_.of(tile.batch, tile.kv_head, [&] {
+  return work.likely->allowance(e.column, e.radius, small_values(work.tile).get());
+}
+
+std::shared_ptr<const SmallValues> TileAuditor::small_values(const FilterTile& tile) const {
+  return small_values_.of(tile.batch, tile.kv_head, [&] {
     return std::make_shared<const SmallValues>(problem_, tile.batch, tile.kv_head);
   });
-  return work.likely->allowance(e.column, e.radius, values.get());
 }
 
 // By what the tile knows.
@@ -233,7 +236,7 @@ void TileAuditor::audit_row(std::size_t r, Work& work) {
   OpenRow open{r, {}};
   for (std::int64_t c = 0; c < problem_.dimensions.value_size; ++c) {
     if (work.sure_errors[static_cast<std::size_t>(c)] != not_sure) continue;
-    const Element e = element(work, r, c);
+    Element e = element(work, r, c);
     if (std::isnan(e.output) && problem_.output->format().has_infinity) {
       record_nan(work, e);
       continue;
@@ -249,6 +252,7 @@ void TileAuditor::audit_row(std::size_t r, Work& work) {
     if (answer.decision.within.is_decided()) {
       record(work, e, answer);
     } else if (likely_) {
+      e.lost_values = work.likely->lost_values(c, e.radius, small_values(tile).get());
       open.elements.push_back(e);
     } else {
       work.open_columns.push_back(c);

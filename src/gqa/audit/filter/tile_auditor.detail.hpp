@@ -21,6 +21,8 @@ struct TileAuditor::Element {
   Interval error;
   Interval magnitude;
   Interval ulps;
+  /// At least what running sums lose, where the element was left open: LikelyColumn::lost_values.
+  double lost_values = std::numeric_limits<double>::infinity();
 };
 
 // What is known of an element: whether it is within, and what it may be off by.

@@ -55,9 +55,11 @@ class TileAuditor {
   void decide_open_row(std::size_t k, Work& work);
   void refine_open_rows(Work& work);
   void refute_nulls(std::size_t r, Work& work);
-  Interval allowance(RoundingRows& rows, std::size_t k, std::int64_t column, double radius) const;
-  Element element(const Work& work, std::size_t r, std::int64_t column) const;
   struct Answer;
+  Interval null_allowance(RoundingRows& rows, std::size_t k, std::int64_t column,
+                          double radius) const;
+  Element element(const Work& work, std::size_t r, std::int64_t column) const;
+  std::shared_ptr<const SmallValues> small_values(const FilterTile& tile) const;
   Interval allowance(const Work& work, const Element& element) const;
   Answer decide(const Work& work, const Element& element) const;
   Answer decide(RoundingRows& rows, std::size_t k, const Element& element) const;

@@ -6,9 +6,9 @@
 
 namespace gqa {
 
-// The allowance of an element of the k-th open row.
-Interval TileAuditor::allowance(RoundingRows& rows, std::size_t k, std::int64_t column,
-                                double radius) const {
+// What a null output of the k-th open row is allowed.
+Interval TileAuditor::null_allowance(RoundingRows& rows, std::size_t k, std::int64_t column,
+                                     double radius) const {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const Interval worst = rows.worst(k, column, radius).value_or(Interval{infinity, infinity});
   if (model_->accept_worst_case) return worst;
@@ -18,14 +18,22 @@ Interval TileAuditor::allowance(RoundingRows& rows, std::size_t k, std::int64_t 
 
 // By both bounds of the k-th open row.
 TileAuditor::Answer TileAuditor::decide(RoundingRows& rows, std::size_t k, const Element& e) const {
-  const Uncertain likely = within(e.error, rows.likely(k, e.column, e.radius));
+  const Interval likely = rows.likely(k, e.column, e.radius, e.lost_values);
+  const Uncertain is_likely = within(e.error, likely);
+  // How strong a failure is, and what exactly is allowed, the audit asks of the worst elements
+  // alone.
+  if (!model_->accept_worst_case && is_likely.certainly_not()) {
+    return {{is_likely, FailureStrength::statistical}, likely};
+  }
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   const auto worst = rows.worst(k, e.column, e.radius);
   // Where nothing bounds the worst case, nothing is proved.
   std::optional<Uncertain> possible;
   if (worst) possible = within(e.error, *worst);
-  // How strong a failure is, the audit asks of the worst elements alone.
-  return {by_bounds(likely, possible, model_->accept_worst_case),
-          allowance(rows, k, e.column, e.radius)};
+  const Interval most = worst.value_or(Interval{infinity, infinity});
+  const Interval smaller{std::min(likely.lower, most.lower), std::min(likely.upper, most.upper)};
+  return {by_bounds(is_likely, possible, model_->accept_worst_case),
+          model_->accept_worst_case ? most : smaller};
 }
 
 // Both bounds of all rows that wait, and enclosures for what they too leave open.
@@ -75,7 +83,7 @@ void TileAuditor::decide_open_row(std::size_t k, Work& work) {
   for (std::int64_t c = 0; c < work.tile.columns; ++c) {
     const double radius = work.tile.radius(open.r, c);
     nulls.add(magnitude_interval(work.tile.output(open.r, c), radius).lower,
-              allowance(*work.rounding_rows, k, c, radius).upper);
+              null_allowance(*work.rounding_rows, k, c, radius).upper);
   }
   nulls.add_to(work.tally.nulls);
 }

@@ -49,7 +49,11 @@ struct LseTileAuditor::Allowance {
 
 LseTileAuditor::LseTileAuditor(const AttentionProblem& problem, const AuditOptions& options,
                                StridedTensor output)
-    : problem_(problem), options_(options), model_(nullptr), output_(std::move(output)) {
+    : problem_(problem),
+      options_(options),
+      model_(nullptr),
+      output_(std::move(output)),
+      key_norms_(histories_at_once()) {
   const auto* tolerance = std::get_if<ModelTolerance>(&options.tolerance);
   if (tolerance != nullptr) model_ = tolerance->model;
 }

@@ -41,6 +41,8 @@ class BlockMerge {
   explicit BlockMerge(const BlockJob& job) : job_(job), total_(job.empty) {}
   /// May be called from several threads.
   void add(const AuditTally& tally);
+  /// So far. Not while a block may finish.
+  const AuditTally& total() const { return total_; }
   AuditTally take() { return std::move(total_); }
 
  private:

@@ -18,6 +18,9 @@ class StoppingRunner : public BlockRunner {
 
   /// Makes `options` those of an audit by this runner of which nothing but the verdict is used.
   void ask_verdict_alone(AuditOptions& options);
+  /// Also stop where the first blocks are within, and null outputs in their place would be, too:
+  /// the audit is undecided, then.
+  void stop_without_power(bool stops = true) { stops_without_power_ = stops; }
 
   AuditTally run(const BlockJob& job) override;
   /// The time was up before the last run was through: its tally says nothing of the other blocks.
@@ -26,6 +29,7 @@ class StoppingRunner : public BlockRunner {
  private:
   Time deadline_;
   bool was_late_ = false;
+  bool stops_without_power_ = false;
 };
 
 }  // namespace gqa
