@@ -169,12 +169,15 @@ void RoundingRows::add_products(std::size_t keys) {
     square_values_[e] = square(memory_.value[e]);
     magnitudes_[e] = std::abs(memory_.value[e]);
   }
-  for (const Factor f : {ones, variances, weak}) add_product(f, keys, memory_.value, value_sums_);
+  for (const Factor f : {variances, weak}) add_product(f, keys, memory_.value, value_sums_);
   if (context_.model.stored_score > 0) add_product(weak_scores, keys, memory_.value, value_sums_);
-  for (const Factor f : {ones, weights, square_weights, variances}) {
+  for (const Factor f : {weights, square_weights, variances}) {
     add_product(f, keys, square_values_, square_sums_);
   }
   add_product(weights, keys, magnitudes_, magnitude_sums_);
+  if (!underflow_counts()) return;
+  add_product(ones, keys, memory_.value, value_sums_);
+  add_product(ones, keys, square_values_, square_sums_);
   add_product(underflown, keys, magnitudes_, magnitude_sums_);
 }
 

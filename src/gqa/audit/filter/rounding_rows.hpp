@@ -120,6 +120,8 @@ class RoundingRows {
   void add_covariance(std::size_t k, std::span<const double> row_weights, std::size_t keys);
   void join_covariance(std::size_t k);
   bool rounds_operands() const { return context_.model.operand > 0; }
+  /// Can what underflows be seen beside the other roundings? If not, no product is taken for it.
+  bool underflow_counts() const;
   void add_products(std::size_t keys);
   void add_product(Factor f, std::size_t keys, const std::vector<double>& values,
                    std::vector<double>& to);
@@ -127,6 +129,8 @@ class RoundingRows {
   void finish_row(Row& row) const;
   void bound_deviations(Row& row) const;
   void bound_weak_keys(Row& row) const;
+  void bound_underflow(const Row& row, std::size_t at, LikelyColumn<double>& sums,
+                       bool upper) const;
   void bound_weak_column(const Row& row, std::size_t at, LikelyColumn<double>& sums,
                          bool upper) const;
   void bound_refined(const Row& row, std::size_t at, double radius, LikelyColumn<double>& sums,

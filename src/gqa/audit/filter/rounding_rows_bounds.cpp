@@ -147,10 +147,32 @@ void RoundingRows::bound_weak_column(const Row& row, std::size_t at, LikelyColum
                          row.weak_mean.upper * (std::abs(weak_sum) + relative * magnitude);
     sums.score_covariance = end(around(std::abs(covariance), error));
   }
-  const double most = row.least.visible * row.most.weight_underflow * largest_value(at);
-  const double underflow_error =
-      most * (10 * row.weight_error + (model.weights_scaled ? 0x1p-16 : 0));
-  sums.underflown_values = end(around(with_magnitudes(underflown, at), underflow_error));
+}
+
+bool RoundingRows::underflow_counts() const {
+  return std::max(context_.model.weight_underflow, context_.model.inner_underflow) > 0x1p-100;
+}
+
+// With n keys of the column's largest |v| at most.
+void RoundingRows::bound_underflow(const Row& row, std::size_t at, LikelyColumn<double>& sums,
+                                   bool upper) const {
+  const auto end = [upper](const Interval& bounds) { return upper ? bounds.upper : bounds.lower; };
+  const double n = row.least.visible;
+  const double largest = largest_value(at);
+  const double most = n * row.most.weight_underflow * largest;
+  if (!underflow_counts()) {
+    sums.squares = end({0, n * square(largest)});
+    sums.sum = end({0, n * largest});
+    sums.underflown_values = end({0, most});
+    return;
+  }
+  const double squares = with_squares(ones, at);
+  sums.squares = end(around(squares, 2 * row.sum_error * squares));
+  sums.sum =
+      end(around(std::abs(with_values(ones, at)), 2 * row.sum_error * std::sqrt(n * squares)));
+  const double error =
+      most * (10 * row.weight_error + (context_.model.weights_scaled ? 0x1p-16 : 0));
+  sums.underflown_values = end(around(with_magnitudes(underflown, at), error));
 }
 
 // A unit is off by what the magnitude of the output and the sum of squares are off by.
@@ -181,13 +203,10 @@ LikelyColumn<double> RoundingRows::column_bound(const Row& row, std::size_t at, 
   const double centre = (o.lower + o.upper) / 2;
   const double moved = 2 * o.upper * radius + square(radius);
   const double weighted = with_squares(square_weights, at);
-  const double squares = with_squares(ones, at);
   LikelyColumn<double> sums;
   sums.output = end(o);
   sums.weighted_squares = end(around(weighted, 2 * row.square_error * weighted));
-  sums.squares = end(around(squares, 2 * row.sum_error * squares));
-  sums.sum =
-      end(around(std::abs(with_values(ones, at)), 2 * row.sum_error * std::sqrt(n * squares)));
+  bound_underflow(row, at, sums, upper);
   // sum a (v - o)^2 = sum a v^2 - 2 o sum a v + o^2 sum a
   const double reference = output(row, at % shape_.value_stride);
   const double about_zero = with_squares(variances, at);
@@ -272,10 +291,10 @@ std::optional<Interval> RoundingRows::worst(std::size_t k, std::int64_t column, 
   if (row.worst->is_bounded().certainly_not()) return std::nullopt;
   const auto c = static_cast<std::size_t>(column);
   const double mean = with_magnitudes(weights, k * shape_.value_stride + c);
-  // The largest |v| of the row is between these.
+  // The largest |v| of the row is between these; what underflows alone is measured by it.
   const double largest = tile_->column_maximum[c];
-  const double rms = (1 - 0x1p-20) *
-                     std::sqrt(with_squares(ones, k * shape_.value_stride + c) / row.least.visible);
+  const double squares = underflow_counts() ? with_squares(ones, k * shape_.value_stride + c) : 0;
+  const double rms = (1 - 0x1p-20) * std::sqrt(squares / row.least.visible);
   const double tiny = underflow_allowance(row.least.visible, largest);
   const Ball bound = (*row.worst)(
       {hull_of(magnitude_interval(output(row, c), radius)),
