@@ -1,9 +1,12 @@
 #include "gqa/audit/audit.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "gqa/audit/decide/describe_violations.hpp"
 #include "gqa/audit/decide/recorded_rounding.hpp"
@@ -51,20 +54,27 @@ void work_on_enclosures(BlockJob& job, const AttentionProblem& problem,
 void prove_violations(const AttentionProblem& problem, const AuditOptions& options,
                       AuditTally& total) {
   RowAuditors rows(problem, options);
-  std::vector<WorstElement> by_filter = std::exchange(total.worst, {});
-  // Each history is read once.
-  std::ranges::sort(by_filter, {}, &WorstElement::index);
-  for (const WorstElement& worst : by_filter) {
-    if (!worst.within.certainly_not() || std::isnan(worst.output)) {
+  std::map<std::array<std::int64_t, 3>, std::vector<WorstElement>> by_row;
+  for (const WorstElement& worst : std::exchange(total.worst, {})) {
+    if (worst.within.certainly_not() && !std::isnan(worst.output)) {
+      by_row[{worst.index[0], worst.index[1], worst.index[2]}].push_back(worst);
+    } else {
       total.add_worst(worst);
-      continue;
     }
-    const auto [batch, head, row, column] = worst.index;
-    AuditTally single = empty_tally(problem.dimensions);
+  }
+  for (const auto& [place, elements] : by_row) {
+    const auto [batch, head, row] = place;
+    std::vector<std::int64_t> columns;
+    for (const WorstElement& element : elements) columns.push_back(element.index[3]);
+    AuditTally asked = empty_tally(problem.dimensions);
     const std::int64_t kv_head = problem.head_map[static_cast<std::size_t>(head)];
-    rows.of(batch, kv_head)->audit_columns(head, row, std::span(&column, 1), single);
-    total.proved_violations += single.proved_violations;
-    total.add_worst(single.violations > 0 ? single.worst.front() : worst);
+    rows.of(batch, kv_head)->audit_columns(head, row, columns, asked);
+    total.proved_violations += asked.proved_violations;
+    for (const WorstElement& element : elements) {
+      const auto found = std::ranges::find(asked.worst, element.index, &WorstElement::index);
+      const bool violates = found != asked.worst.end() && found->within.certainly_not();
+      total.add_worst(violates ? *found : element);
+    }
   }
 }
 
