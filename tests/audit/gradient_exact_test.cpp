@@ -35,7 +35,10 @@ struct RandomEqualScores {
     tensors.query = test::tensor_of(
         type, query, std::vector<double>(static_cast<std::size_t>(element_count(query)), 0.0));
     tensors.key = test::tensor_of(type, key, small_integers(random, element_count(key)));
-    tensors.value = test::tensor_of(type, key, small_integers(random, element_count(key)));
+    std::vector<double> values = small_integers(random, element_count(key));
+    // All g.v_j of a row are equal: what is left of its derivatives is grad_lse.
+    if (random.one_in(4)) values.assign(values.size(), 3);
+    tensors.value = test::tensor_of(type, key, values);
     tensors.grad_output =
         test::tensor_of(type, query, small_integers(random, element_count(query)));
     // Also of rows whose weights are all there is: grad_output and its delta are zero.

@@ -70,7 +70,7 @@ std::vector<double> times(std::vector<double> numbers, double factor) {
 TEST_CASE("names: random outputs of a plausible size are never explained") {
   // T = 1 is where a sum of weights of one, each rounded to 16 bits, covers anything.
   const std::array types{ElementType::binary32, ElementType::bfloat16, ElementType::binary16};
-  for (const std::uint64_t seed : test::seeds(test::is_light() ? 6 : 24)) {
+  for (const std::uint64_t seed : test::seeds(24)) {
     CAPTURE(seed);
     test::Random random(seed);
     const ElementType type = types[seed % types.size()];

@@ -18,18 +18,21 @@ inline std::uint64_t environment_number(const char* name, std::uint64_t otherwis
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// Under the sanitizers, which ask for memory and arithmetic and not for every instance, the
-/// longest tests take some of their cases (GQA_TEST_LIGHT=1, set by that preset).
+/// Under the sanitizers, which ask for memory and arithmetic and not for every instance, random
+/// tests take a quarter of their seeds and the longest ones some of their cases (GQA_TEST_LIGHT=1,
+/// set by that preset).
 inline bool is_light() {
   return environment_number("GQA_TEST_LIGHT", 0) != 0;
 }
 
 /// The seeds of a random test: `count` times GQA_TEST_MULTIPLIER of them, from GQA_TEST_SEED
 /// (default 1) on. Capture each: a failure then prints the one seed that repeats it, with
-/// GQA_TEST_SEED=<it> GQA_TEST_MULTIPLIER=1.
+/// GQA_TEST_SEED=<it> GQA_TEST_MULTIPLIER=1. What a test demands of all seeds together it demands
+/// of their number.
 inline std::vector<std::uint64_t> seeds(std::uint64_t count) {
   const std::uint64_t first = environment_number("GQA_TEST_SEED", 1);
-  std::vector<std::uint64_t> result(count * environment_number("GQA_TEST_MULTIPLIER", 1));
+  const std::uint64_t share = is_light() ? (count + 3) / 4 : count;
+  std::vector<std::uint64_t> result(share * environment_number("GQA_TEST_MULTIPLIER", 1));
   for (std::uint64_t i = 0; i < result.size(); ++i) result[i] = first + i;
   return result;
 }

@@ -204,3 +204,17 @@ TEST_CASE("rounding_rows: a history cut into segments keeps the terms of its que
   const Plain plain(random, 2, 300, gqa_test::Draw::normal, gqa_test::Draw::normal);
   check(plain.problem(), f32_model, options);
 }
+
+TEST_CASE("rounding_rows: a coarse sum that loses small weights beside a large one is bounded") {
+  gqa_test::Random random(13);
+  Plain plain(random, 2, 300, gqa_test::Draw::normal, gqa_test::Draw::normal);
+  // Scores 6 and 0: every key but the first weighs less than the sum's unit roundoff.
+  std::ranges::fill(plain.query, 0.0);
+  for (std::size_t r = 0; r < 2; ++r) plain.query[r * 8] = 8;
+  for (std::size_t j = 0; j < 300; ++j) plain.key[j * 8] = j == 0 ? 6 / std::sqrt(8.0) : 0.0;
+  for (double& v : plain.value) v = 1 + 0.01 * v;
+  PrecisionModel model = f32_model;
+  model.denominator = 0x1p-8;
+  const Sharpness found = check(plain.problem(), model);
+  CHECK(found.bounded == found.elements);
+}
