@@ -95,7 +95,7 @@ TEST_CASE("segment: weights found are the weights mixed, for affinely independen
           std::ranges::all_of(weights, [](const Rational& w) { return w > 0; }));
     ++checked;
   }
-  CHECK(checked > 50);
+  CHECK(checked > test::of_all_seeds(50));
 }
 
 TEST_CASE("segment: a point off the affine hull has no weights and is not attainable") {

@@ -37,6 +37,11 @@ inline std::vector<std::uint64_t> seeds(std::uint64_t count) {
   return result;
 }
 
+/// Of a number that `seeds` together must reach, the share of this run.
+inline std::int64_t of_all_seeds(std::int64_t number) {
+  return is_light() ? number / 4 : number;
+}
+
 /// Random operands, biased towards corners. The same seed gives the same operands on every
 /// platform up to the C library's log and cos: no distribution of the standard library.
 class Random {

@@ -145,7 +145,7 @@ TEST_CASE("attainable: where weights are unique, exactly if all of them are posi
       CHECK(error.code() == "segment.not_in_general_position");
     }
   }
-  CHECK(outside > 50);
+  CHECK(outside > test::of_all_seeds(50));
 }
 
 TEST_CASE("attainable: on small grids, exactly the points that no direction separates") {
@@ -270,7 +270,7 @@ TEST_CASE("attainable with keys: what is called reachable lies between outputs o
     CHECK(least <= point[0].get_d() + 1e-3);
     CHECK(most >= point[0].get_d() - 1e-3);
   }
-  CHECK(reachable > 40);
+  CHECK(reachable > test::of_all_seeds(40));
   CHECK(undecided < 60);
 }
 
@@ -341,5 +341,5 @@ TEST_CASE("attainable with keys: random questions of one coordinate are all deci
     ++(found == Reach::reachable ? reachable : unreachable);
   }
   MESSAGE(reachable << " reachable, " << unreachable << " not");
-  CHECK(std::min(reachable, unreachable) > 100);
+  CHECK(std::min(reachable, unreachable) > test::of_all_seeds(100));
 }

@@ -152,7 +152,8 @@ Sharpness check(const AttentionProblem& problem, const PrecisionModel& model,
 TEST_CASE("rounding_rows: both rungs contain the bound, whatever masks, softcap, bias and sinks") {
   for (const PrecisionModel* model : precision_models()) {
     Sharpness total;
-    for (const std::uint64_t seed : test::seeds(25)) {
+    // The shares below need as many in a light run.
+    for (const std::uint64_t seed : test::seeds(test::is_light() ? 100 : 25)) {
       gqa_test::Random random(static_cast<unsigned>(seed));
       const RandomProblem drawn(random);
       CAPTURE(model->name);
