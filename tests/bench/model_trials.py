@@ -1,18 +1,20 @@
 #!/usr/bin/python3
 """What the precision models allow: never a healthy kernel's failure, always one that says nothing.
 
-usage: model_trials.py PROGRAM calibrate|power|findings [--seconds N] [--seed N] [--heads N] [--presets a,b]
-                       [--sizes TxSxd,...]
+usage: model_trials.py PROGRAM calibrate|power|gradients|findings [--seconds N] [--seed N] [--heads N]
+                       [--presets a,b] [--sizes TxSxd,...]
 
 calibrate  emulated healthy kernels (rounded_kernels.py) audited under the model of their own arithmetic:
            the largest share of an element's allowance, and how many problems were accused.
 power      wrong outputs, rounded as the preset stores them: the share of random problems (24 each) in
            which each is refuted: outputs that say nothing, a missing key, another KV head's rows.
+gradients  the same for the backward pass: zeros for dQ, dK and dV, and delta = 0, with all keys visible
+           and every tensor rounded as the preset stores it.
 findings   healthy kernels with their diagnosis: how many passes have a finding that their errors look
            like a key too few or too many; and the same kernels without their newest key.
 
 A problem is one head with its own operands. Exit status 1 if a healthy kernel is accused or has such a
-finding, or a wrong output passes in power's forward rows.
+finding, a null output passes in power, or delta = 0 does.
 """
 
 import argparse
@@ -70,6 +72,10 @@ class Auditor:
         kind = rk.STORAGE[preset][1]
         tensors = {"query": q, "key": k, "value": v, "output": output}
         write(self.path, kind, {name: x[:, None] for name, x in tensors.items()})
+        return self.judge(preset, flags)
+
+    def judge(self, preset, flags):
+        """The recording that was written last, under a preset."""
         done = subprocess.run(
             [self.program, "audit", str(self.path), "--model", preset, *flags, "--json", "-"],
             capture_output=True, text=True, check=False)
@@ -167,6 +173,62 @@ def power(auditor, options):
     return 1 if missed else 0
 
 
+def backward(q, k, v, g, delta_is_zero=False):
+    """dQ, dK, dV of one query head per history in binary64."""
+    q, k, v, g = [x.astype(np.float64) for x in (q, k, v, g)]
+    scale = 1 / np.sqrt(q.shape[-1])
+    s = q @ np.swapaxes(k, -1, -2) * scale
+    p = np.exp(s - s.max(-1, keepdims=True))
+    p /= p.sum(-1, keepdims=True)
+    products = g @ np.swapaxes(v, -1, -2)
+    delta = 0 if delta_is_zero else (p * products).sum(-1, keepdims=True)
+    ds = p * (products - delta) * scale
+    return {"grad_query": ds @ k, "grad_key": np.swapaxes(ds, -1, -2) @ q,
+            "grad_value": np.swapaxes(p, -1, -2) @ g}
+
+
+def gradient_power(auditor, options):
+    missed = 0
+    faults = ["grad_query zero", "grad_key zero", "grad_value zero", "delta = 0: grad_query",
+              "delta = 0: grad_key"]
+    print("| preset | T x S x d | " + " | ".join(faults) + " | right ones that pass |")
+    print("|---|---|" + "---|" * (len(faults) + 1))
+    for preset in options.presets or ["f32", "f16-f32", "bf16-f32", "f16-stored", "bf16-stored"]:
+        store, kind = rk.STORAGE[preset]
+        stored = lambda x: np.ascontiguousarray(store(x.astype(np.float32)))
+        for size in options.sizes or POWER_SIZES:
+            refuted = dict.fromkeys(faults, 0)
+            healthy = 0
+            for problem in range(24):
+                rng = np.random.default_rng([options.seed, problem, *size])
+                q, k, v = stored_operands(rng, preset, "normal" if problem % 2 == 0 else "uniform",
+                                          2, size)
+                g = stored(rng.standard_normal((2, size[0], size[2])))
+                right = backward(q, k, v, g)
+                no_delta = backward(q, k, v, g, True)
+                output = stored(exact_attention(q, k, v))
+
+                def verdicts(gradients):
+                    tensors = {"query": q, "key": k, "value": v, "output": output, "grad_output": g}
+                    tensors |= {name: stored(x) for name, x in gradients.items()}
+                    write(auditor.path, kind, {name: x[:, None] for name, x in tensors.items()})
+                    case = auditor.judge(preset, ("--no-diagnosis",))
+                    return {output["name"]: output["verdict"] for output in case["outputs"]}
+
+                healthy += all(v == "pass" for v in verdicts(right).values())
+                zeros = verdicts({name: 0 * x for name, x in right.items()})
+                wrong = verdicts(no_delta | {"grad_value": right["grad_value"]})
+                for name in right:
+                    refuted[name + " zero"] += zeros[name] == "fail"
+                for name in ("grad_query", "grad_key"):
+                    refuted["delta = 0: " + name] += wrong[name] == "fail"
+            missed += sum(24 - refuted[fault] for fault in faults if "delta" in fault)
+            cells = [f"{refuted[fault]}/24" for fault in faults] + [f"{healthy}/24"]
+            print(f"| {preset} | {size[0]} x {size[1]} x {size[2]} | " + " | ".join(cells) + " |",
+                  flush=True)
+    return 1 if missed else 0
+
+
 def key_findings(case):
     return [line for line in case.get("diagnosis", {}).get("findings", []) if "the errors look like" in line]
 
@@ -216,7 +278,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("what", choices=["calibrate", "power", "findings"])
+    parser.add_argument("what", choices=["calibrate", "power", "gradients", "findings"])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--heads", type=int, default=HEADS, help="problems of one recording")
@@ -224,7 +286,8 @@ def main():
     parser.add_argument("--sizes", type=lambda text: [
         tuple(int(n) for n in size.split("x")) for size in text.split(",")])
     options = parser.parse_args()
-    what = {"calibrate": calibrate, "power": power, "findings": findings}[options.what]
+    what = {"calibrate": calibrate, "power": power, "gradients": gradient_power,
+            "findings": findings}[options.what]
     return what(Auditor(options.program), options)
 
 
