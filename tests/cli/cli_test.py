@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the program as a person would: every test_*.py beside this file.
 
-usage: cli_test.py PROGRAM PROJECT_DIR [PATTERN]
+usage: cli_test.py PROGRAM PROJECT_DIR [PATTERN...]
 PATTERN chooses files, such as test_audit*.py.
 Exit status: 0 there were tests and all of them pass, 77 all were skipped, otherwise 1; 64 wrong
 usage.
@@ -16,15 +16,16 @@ sys.dont_write_bytecode = True
 
 
 def main(arguments):
-    if len(arguments) not in (2, 3):
+    if len(arguments) < 2:
         print(__doc__, file=sys.stderr)
         return 64
     os.environ["GQAVERIFY_PROGRAM"] = str(Path(arguments[0]).resolve())
     os.environ["GQAVERIFY_PROJECT"] = str(Path(arguments[1]).resolve())
     here = str(Path(__file__).resolve().parent)
     sys.path.insert(0, here)
-    pattern = arguments[2] if len(arguments) == 3 else "test_*.py"
-    tests = unittest.defaultTestLoader.discover(here, pattern=pattern)
+    tests = unittest.TestSuite(
+        unittest.defaultTestLoader.discover(here, pattern=pattern)
+        for pattern in arguments[2:] or ["test_*.py"])
     result = unittest.TextTestRunner(verbosity=1).run(tests)
     if result.wasSuccessful() and result.testsRun == len(result.skipped) > 0:
         return 77

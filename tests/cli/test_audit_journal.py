@@ -31,7 +31,7 @@ class Journal(CommandLine):
         self.assertEqual(process.returncode, -9)
 
     def test_killed_audits_go_on_and_tell_the_same(self):
-        path = long_problem.write(self.folder / "case.safetensors")
+        path = long_problem.write(self.folder / "case.safetensors", keys=96)
         flags = ["--no-filter", "--no-diagnosis", path]
         expected = self.audit(*flags, status=WRONG)
         kept = []
