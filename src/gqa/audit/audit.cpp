@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -50,33 +49,81 @@ void work_on_enclosures(BlockJob& job, const AttentionProblem& problem,
 
 // The filter leaves open whether a model's violations are proved, and knows what is allowed between
 // two bounds: the worst are asked again by enclosures, which know the worst case. NaN is proved,
-// and nothing is measured there.
-void prove_violations(const AttentionProblem& problem, const AuditOptions& options,
-                      AuditTally& total) {
-  RowAuditors rows(problem, options);
-  std::map<std::array<std::int64_t, 3>, std::vector<WorstElement>> by_row;
-  for (const WorstElement& worst : std::exchange(total.worst, {})) {
-    if (worst.within.certainly_not() && !std::isnan(worst.output)) {
-      by_row[{worst.index[0], worst.index[1], worst.index[2]}].push_back(worst);
-    } else {
-      total.add_worst(worst);
+// and nothing is measured there. Of long histories the worst rows alone: a row costs what its keys
+// do.
+class WorstAgain {
+ public:
+  WorstAgain(const AttentionProblem& problem, const AuditOptions& options, AuditTally& total)
+      : problem_(problem),
+        figures_(options.all_violations),
+        rows_(problem, options),
+        total_(total) {}
+
+  void ask() {
+    const std::size_t most_rows = rows_asked();
+    const std::vector<std::vector<WorstElement>> by_row = take_rows();
+    for (std::size_t r = 0; r < by_row.size(); ++r) {
+      if (r < most_rows) {
+        ask_row(by_row[r]);
+      } else {
+        for (const WorstElement& element : by_row[r]) total_.add_worst(element);
+      }
     }
   }
-  for (const auto& [place, elements] : by_row) {
-    const auto [batch, head, row] = place;
+
+ private:
+  // A proof needs one row; reports show the figures of three elements before all others.
+  std::size_t rows_asked() const {
+    if (!figures_) return 1;
+    constexpr std::int64_t budget = std::int64_t{1} << 22;  // products of query and key
+    const Dimensions& d = problem_.dimensions;
+    const std::int64_t products = std::max<std::int64_t>(1, d.keys * (d.key_size + 1));
+    return static_cast<std::size_t>(std::max<std::int64_t>(3, budget / products));
+  }
+
+  // The violations that have a figure, row by row, the worst row first.
+  std::vector<std::vector<WorstElement>> take_rows() {
+    const auto row_of = [](const WorstElement& e) {
+      return std::array{e.index[0], e.index[1], e.index[2]};
+    };
+    std::vector<std::vector<WorstElement>> by_row;
+    for (const WorstElement& worst : std::exchange(total_.worst, {})) {
+      if (!worst.within.certainly_not() || std::isnan(worst.output)) {
+        total_.add_worst(worst);
+        continue;
+      }
+      const auto same = std::ranges::find_if(by_row, [&](const std::vector<WorstElement>& row) {
+        return row_of(row.front()) == row_of(worst);
+      });
+      if (same == by_row.end()) {
+        by_row.push_back({worst});
+      } else {
+        same->push_back(worst);
+      }
+    }
+    return by_row;
+  }
+
+  void ask_row(const std::vector<WorstElement>& elements) {
+    const auto [batch, head, row, first_column] = elements.front().index;
     std::vector<std::int64_t> columns;
     for (const WorstElement& element : elements) columns.push_back(element.index[3]);
-    AuditTally asked = empty_tally(problem.dimensions);
-    const std::int64_t kv_head = problem.head_map[static_cast<std::size_t>(head)];
-    rows.of(batch, kv_head)->audit_columns(head, row, columns, asked);
-    total.proved_violations += asked.proved_violations;
+    AuditTally asked = empty_tally(problem_.dimensions);
+    const std::int64_t kv_head = problem_.head_map[static_cast<std::size_t>(head)];
+    rows_.of(batch, kv_head)->audit_columns(head, row, columns, asked);
+    total_.proved_violations += asked.proved_violations;
     for (const WorstElement& element : elements) {
       const auto found = std::ranges::find(asked.worst, element.index, &WorstElement::index);
       const bool violates = found != asked.worst.end() && found->within.certainly_not();
-      total.add_worst(violates ? *found : element);
+      total_.add_worst(violates ? *found : element);
     }
   }
-}
+
+  const AttentionProblem& problem_;
+  bool figures_;  // are they used?
+  RowAuditors rows_;
+  AuditTally& total_;
+};
 
 bool filter_leaves_proofs(const AuditOptions& options) {
   return options.use_filter && options.prove_violations &&
@@ -103,7 +150,7 @@ AuditResult audit(const AttentionProblem& problem, const AuditOptions& given) {
     work_on_enclosures(job, problem, options);
   }
   AuditTally tally = run_job(job, options);
-  if (filter_leaves_proofs(options)) prove_violations(problem, options, tally);
+  if (filter_leaves_proofs(options)) WorstAgain(problem, options, tally).ask();
   std::string where = describe_violations(tally, d);
   return result_of(std::move(tally), std::move(where), options.tolerance);
 }

@@ -253,6 +253,7 @@ void TileAuditor::audit_row(std::size_t r, Work& work) {
       record(work, e, answer);
     } else if (likely_) {
       e.lost_values = work.likely->lost_values(c, e.radius, small_values(tile).get());
+      e.allowed_at_least = answer.allowed.lower;
       open.elements.push_back(e);
     } else {
       work.open_columns.push_back(c);

@@ -23,6 +23,8 @@ struct TileAuditor::Element {
   Interval ulps;
   /// At least what running sums lose, where the element was left open: LikelyColumn::lost_values.
   double lost_values = std::numeric_limits<double>::infinity();
+  /// What it is allowed at least, as far as the tile knew.
+  double allowed_at_least = 0;
 };
 
 // What is known of an element: whether it is within, and what it may be off by.

@@ -23,7 +23,7 @@ TileAuditor::Answer TileAuditor::decide(RoundingRows& rows, std::size_t k, const
   // How strong a failure is, and what exactly is allowed, the audit asks of the worst elements
   // alone.
   if (!model_->accept_worst_case && is_likely.certainly_not()) {
-    return {{is_likely, FailureStrength::statistical}, likely};
+    return {{is_likely, FailureStrength::statistical}, {e.allowed_at_least, likely.upper}};
   }
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const auto worst = rows.worst(k, e.column, e.radius);
