@@ -255,9 +255,10 @@ class GradientTwin {
     Real variance = r.eta2 * kb * kb, hard = 0, replayed = 0;
     for (std::size_t j = 0; j < seen(i); ++j) {
       const Real p = at(p_, i, j), dev = at(dev_, i, j), x = k(j, c), t = at(t_, i, j);
-      variance += x * x *
-                  (ck_[j] * p * p * sf2(i, j) * dev * dev + p * p * vdp(i, j) + rs2(i, j) +
-                   us2 * t * t + ua2 * n(i) / 6 * t * t);
+      variance +=
+          x * x *
+          (ck_[j] * (p * p * sf2(i, j) * dev * dev + p * p * vdp(i, j) + rs2(i, j) + us2 * t * t) +
+           ua2 * n(i) / 6 * t * t);
       hard += std::abs(x) * lost_t(i, j);
       if (!eager_) continue;
       variance += ck_[j] * p * p * sq2(i, j) * sq(dev * x - at(own_, i, j) * kb - unscaled);
@@ -292,7 +293,7 @@ class GradientTwin {
       const Row& r = sums_[i];
       const Real p = at(p_, i, j), dev = at(dev_, i, j), x = q(i, c), t = at(t_, i, j);
       Real v2 = cq_[i] * p * p * (sf2(i, j) * dev * dev + r.eta2) + cq_[i] * r.rho2 * t * t +
-                p * p * vdp(i, j) + rs2(i, j) + us2 * t * t + ua2 * nk / 6 * t * t;
+                cq_[i] * (p * p * vdp(i, j) + rs2(i, j) + us2 * t * t) + ua2 * nk / 6 * t * t;
       if (eager_) {
         v2 += cq_[i] * p * p *
               std::max<Real>(0, sq2(i, j) * dev * (dev - 2 * p * (dev + at(own_, i, j))) +

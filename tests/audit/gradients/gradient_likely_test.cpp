@@ -86,6 +86,27 @@ std::array<Verdict, 3> gradient_verdicts(const ProblemTensors& tensors, const Co
   return {results[0].verdict, results[1].verdict, results[2].verdict};
 }
 
+// Equal keys get equal values and, as equal rows do, equal gradients.
+void repeat_values(BackwardOperands& o) {
+  const auto width = static_cast<std::size_t>(o.key_size);
+  const auto repeat = [width](const std::vector<double>& by, std::vector<double>& values) {
+    for (std::size_t j = width; j < by.size(); j += width) {
+      for (std::size_t first = 0; first < j; first += width) {
+        if (!std::equal(by.begin() + static_cast<std::ptrdiff_t>(first),
+                        by.begin() + static_cast<std::ptrdiff_t>(first + width),
+                        by.begin() + static_cast<std::ptrdiff_t>(j))) {
+          continue;
+        }
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first), width,
+                    values.begin() + static_cast<std::ptrdiff_t>(j));
+        break;
+      }
+    }
+  };
+  repeat(o.key, o.value);
+  repeat(o.query, o.grad);
+}
+
 }  // namespace
 
 TEST_CASE("gradient likely bound: a replayed rounding is the rounding, but next to a tie") {
@@ -220,6 +241,35 @@ TEST_CASE("gradient likely bound: healthy kernels of all kinds are within, and n
   // Under a tenth, and those with queries that see one key most of all.
   CAPTURE(without_power);
   CHECK(10 * without_power < gradients);
+}
+
+// What is equal rounds alike, as often as it is there: repeated tokens, and derivatives that are
+// all grad_lse.
+TEST_CASE("gradient likely bound: equal keys and equal rows of fused kernels round alike") {
+  double largest = 0;
+  for (const std::uint64_t seed : test::seeds(400)) {
+    test::Random random(seed);
+    BackwardKernel kernel{random.one_in(2) ? ElementType::bfloat16 : ElementType::binary16, false};
+    kernel.online = random.one_in(2);
+    kernel.sums = random.pick({Summation::sequential, Summation::lanes, Summation::tiles});
+    BackwardOperands o =
+        draw_backward(random, random.pick({BackwardInputs::few_keys, BackwardInputs::few_rows}),
+                      *float_format(kernel.storage), 1, 8, random.pick<std::int64_t>({40, 64, 96}),
+                      64, random.pick({1.0, 1e-4}), random.one_in(2));
+    if (random.one_in(2)) repeat_values(o);
+    if (random.one_in(2)) test::draw_grad_lse(random, o);
+    const ProblemTensors tensors =
+        test::backward_tensors(o, kernel.storage, BackwardRun(o, kernel).run());
+    const test::GradientShares shares =
+        test::gradient_shares(tensors, test::backward_contract(o), model_of(kernel));
+    CAPTURE(seed);
+    CAPTURE(words_of(kernel));
+    for (const double share : shares.allowed) {
+      CHECK(share <= 1);
+      largest = std::max(largest, share);
+    }
+  }
+  fmt::print("fused kernels with equal keys: at most {:.3f} of what is allowed\n", largest);
 }
 
 TEST_CASE("gradient likely bound: the gross faults of a backward pass are refuted") {

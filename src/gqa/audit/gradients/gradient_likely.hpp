@@ -32,13 +32,15 @@
 // dP errs by
 //   vdP = u_s^2 (dv/6 |g|_4^2 |v_j|_4^2 + dv/9 dP^2), stored by vst = max(u_q |dP|, t_p)^2/3.
 //   grad_value: sum_i g^2 [c_i p^2 (sf^2 + rho^2) + rp^2 + u_a^2 n/6 p^2] + u_a^2 n/9 dV^2
-//   grad_query: scale^2 [sum_j k^2 (c_j p^2 sf^2 d^2 + p^2 vdP + rS^2 + (u_s^2 + u_a^2 n/6) t^2)
+//   grad_query: scale^2 [sum_j k^2 (c_j (p^2 sf^2 d^2 + p^2 vdP + rS^2 + u_s^2 t^2) + u_a^2 n/6
+//   t^2)
 //               + eta^2 kb^2] + (u_a^2 n/9 + rho^2 + u_s^2) dQ^2
-//   grad_key:   scale^2 sum_i q^2 [c_i p^2 (sf^2 d^2 + eta^2) + c_i rho^2 t^2 + p^2 vdP + rS^2
-//               + (u_s^2 + u_a^2 n/6) t^2] + (u_a^2 n/9 + u_s^2) dK^2
-// c_i: query rows equal to row i. What is stored between the steps is taken through softmax
-// exactly, since it dominates: with W = p^2 sq^2 and e_j the errors of stored dP (whose mean delta
-// takes off),
+//   grad_key:   scale^2 sum_i q^2 [c_i (p^2 (sf^2 d^2 + eta^2) + rho^2 t^2 + p^2 vdP + rS^2
+//               + u_s^2 t^2) + u_a^2 n/6 t^2] + (u_a^2 n/9 + u_s^2) dK^2
+// c_i: query rows equal to row i. Equal keys with equal values, or with a grad_lse beside which dP
+// - delta is small, have equal derivatives, whose roundings are equal, too: c_j counts for all.
+// What is stored between the steps is taken through softmax exactly, since it dominates: with W =
+// p^2 sq^2 and e_j the errors of stored dP (whose mean delta takes off),
 //   grad_query: + sum_j c_j W (d (k - kb) - dQ/scale)^2 + sum_j p^2 vst (k - kb)^2 + sum_j b rp^2
 //   d^2 k^2, grad_key: + q^2 [c_i (W d^2 (1 - 4p) + p^2 (d^2 A0 + 2 d A1 + A2)) + p^2 (vst (1 - 2p)
 //   + sum p^2 vst) + rp^2 d^2], Am = sum_j c_j W d^m; grad_value: + g^2 c_i (W (1 - 2p) + p^2 sum

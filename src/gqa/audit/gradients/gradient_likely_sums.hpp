@@ -81,7 +81,9 @@ GradientFactors<T> query_factors(const GradientTerm<T>& term) {
   const GradientRoundings& r = term.roundings;
   const GradientPairErrors<T>& e = term.errors;
   GradientFactors<T> f;
-  f.squares[0] = term.independent() + T(term.pair.copies) * term.scored() +
+  // Keys that are equal have equal derivatives where their values are, too, or where grad_lse is
+  // all there is: what rounds them rounds alike.
+  f.squares[0] = T(term.pair.copies) * (term.independent() + term.scored()) +
                  T(square(r.model.accumulation) * term.row.given.visible / 6) * square(e.t);
   f.plain[0] = e.p * e.slope;
   f.magnitudes[0] = e.lost_derivative;
@@ -111,8 +113,8 @@ GradientFactors<T> key_factors(const GradientTerm<T>& term) {
   const T copies(row.given.copies);
   const T slope2 = square(e.slope);
   GradientFactors<T> f;
-  f.squares[0] = term.independent() +
-                 copies * (term.scored() + e.p2 * slope2 * row.eta2 + row.rho2 * square(e.t));
+  f.squares[0] = copies * (term.independent() + term.scored() + e.p2 * slope2 * row.eta2 +
+                           row.rho2 * square(e.t));
   f.squares[1] = square(e.t);
   f.plain[0] = e.p * e.slope * row.replay_output;
   f.plain[1] = e.p * e.slope * row.replay_weights;
