@@ -213,6 +213,13 @@ std::string headline(const AuditCase& entry) {
 std::string open_text(const AuditCase& entry, const OutputAudit& output) {
   if (output.result.verdict != Verdict::undecided) return "";
   if (output.result.shows_nothing) return nothing_shown_text(output);
+  if (output.result.equal_keys > 1) {
+    return fmt::format(
+        "undecided, because {} keys of a history are equal and round alike: what is beyond the "
+        "likely "
+        "bound here may be no more than that; a stated tolerance decides",
+        output.result.equal_keys);
+  }
   const AuditTally& tally = output.result.tally;
   if (tally.not_finite_references == 0) {
     return fmt::format("{} of {} are open: their errors are too near to what is allowed",
