@@ -200,7 +200,7 @@ std::string headline(const AuditCase& entry) {
   }
   for (const OutputAudit& output : entry.outputs) {
     if (output.result.verdict != entry.verdict) continue;
-    if (output.result.tally.violations > 0) {
+    if (output.result.verdict == Verdict::fail && output.result.tally.violations > 0) {
       return fmt::format("{} in {}, {}", counted_words(output.result.tally.violations, "violation"),
                          output.name, output.result.where);
     }
@@ -212,13 +212,8 @@ std::string headline(const AuditCase& entry) {
 
 std::string open_text(const AuditCase& entry, const OutputAudit& output) {
   if (output.result.verdict != Verdict::undecided) return "";
-  if (output.result.shows_nothing) return nothing_shown_text(output);
-  if (output.result.equal_keys > 1) {
-    return fmt::format(
-        "undecided, because {} keys of a history are equal and round alike: what is beyond the "
-        "likely "
-        "bound here may be no more than that; a stated tolerance decides",
-        output.result.equal_keys);
+  if (output.result.shows_nothing || output.result.equal_keys > 1) {
+    return nothing_shown_text(output);
   }
   const AuditTally& tally = output.result.tally;
   if (tally.not_finite_references == 0) {

@@ -126,7 +126,7 @@ std::string shown_text(const AuditTally& tally) {
   const NullCounts& nulls = tally.nulls;
   if (nulls.rows == 0) return "";
   // Rows of which it was not asked, because others had shown it, count as passing.
-  const bool is_all = nulls.refuted_in(NullOutput::halved) == nulls.rows;
+  const bool is_all = nulls.refuted_in(NullOutput::zeros) == nulls.rows;
   return fmt::format(
       "zeros would fail in {5}{0} of {4}, the negated output in {1}, the doubled in "
       "{2}, the halved in {3}",
@@ -137,6 +137,12 @@ std::string shown_text(const AuditTally& tally) {
 
 std::string nothing_shown_text(const OutputAudit& output) {
   const AuditResult& result = output.result;
+  if (result.equal_keys > 1) {
+    return fmt::format(
+        "undecided, because {} keys of a history are equal and round alike: the {} beyond the "
+        "likely bound of {} may be no more than that; a stated tolerance decides",
+        result.equal_keys, counted_words(result.tally.violations, "element"), output.name);
+  }
   const bool all_within = result.verdict == Verdict::pass || result.shows_nothing;
   const std::vector<NullOutput> passing = result.tally.nulls.passing();
   if (!all_within || passing.empty()) return "";
