@@ -45,7 +45,9 @@ void measure(const char* name, const Case& sizes, int rounds) {
   const GradientProblem gradient{
       problem,
       StridedTensor(normal_tensor(tensors.query->shape, 4), Layout::bhsd, 0, "grad_output"),
-      {}, 0x1p-24, 0x1p-126};
+      {},
+      0x1p-24,
+      0x1p-126};
   const GradientFilterOptions plain{.radius = false};
   const GradientFilterOptions certified{};
   const GradientFilterOptions model{.model = &f32_model};

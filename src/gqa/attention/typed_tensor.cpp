@@ -70,8 +70,7 @@ Tensor<std::int64_t> convert_elements(const TypedTensor& tensor, Convert convert
 
 template <class Word>
 Tensor<std::int64_t> widen_words(const TypedTensor& tensor) {
-  return convert_elements<Word>(tensor,
-                                [](Word word) { return static_cast<std::int64_t>(word); });
+  return convert_elements<Word>(tensor, [](Word word) { return static_cast<std::int64_t>(word); });
 }
 
 }  // namespace
