@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include "gqa/error.hpp"
 #include "gqa/num/decode_elements.hpp"

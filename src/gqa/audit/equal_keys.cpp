@@ -2,35 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
+
+#include "gqa/attention/seen_keys.hpp"
 
 namespace gqa {
 namespace {
 
-// The keys that some row of a batch entry may see, as one range; masks are not asked.
-KeyRange seen_keys(const AttentionProblem& problem, std::int64_t batch) {
-  KeyRange seen{problem.dimensions.keys, 0};
-  for (std::int64_t row = 0; row < problem.dimensions.queries; ++row) {
-    const KeyRange range = problem.visibility.range(batch, row);
-    if (range.empty()) continue;
-    seen.begin = std::min(seen.begin, std::max<std::int64_t>(range.begin, 0));
-    seen.end = std::max(seen.end, range.end);
-  }
-  return seen;
-}
-
 std::int64_t most_equal(const AttentionProblem& problem, std::int64_t batch, std::int64_t kv_head) {
   const KeyRange seen = seen_keys(problem, batch);
   std::vector<double> key(static_cast<std::size_t>(problem.dimensions.key_size));
-  std::unordered_map<std::size_t, std::int64_t> counts;
+  EqualRows equal(problem.dimensions.key_size);
   std::int64_t most = 0;
   for (std::int64_t j = seen.begin; j < seen.end; ++j) {
     problem.key.read_rows(batch, kv_head, j, j + 1, key.data(), key.size());
-    const std::string_view bytes(reinterpret_cast<const char*>(key.data()),
-                                 key.size() * sizeof(double));
-    most = std::max(most, ++counts[std::hash<std::string_view>{}(bytes)]);
+    most = std::max(most, equal.add(key.data()));
   }
   return most;
 }

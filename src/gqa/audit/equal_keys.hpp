@@ -9,7 +9,7 @@
 namespace gqa {
 
 /// The largest number of equal keys in one history, of those that some row may see by causality,
-/// window and lengths; 1 if all differ, 0 without keys. (Two that only hash alike count as equal.)
+/// window and lengths; 1 if all differ, 0 without keys.
 std::int64_t most_equal_keys(const AttentionProblem& problem);
 
 /// Takes back what is no failure where c keys are equal.

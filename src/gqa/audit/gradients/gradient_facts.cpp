@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
-#include <string>
-#include <unordered_map>
 
+#include "gqa/attention/seen_keys.hpp"
 #include "gqa/audit/filter/filter_bound.hpp"
 
 namespace gqa {
@@ -113,21 +111,12 @@ void measure(Magnitudes& magnitudes, std::int64_t rows, KeyRange range, std::int
 std::vector<double> copies_of(std::int64_t rows, KeyRange range, std::int64_t width,
                               const ReadRow& read) {
   std::vector<double> copies(static_cast<std::size_t>(rows), 1.0);
-  std::unordered_map<std::string, std::int64_t> counts;
-  const auto bytes = [width](const double* row) {
-    std::string key(static_cast<std::size_t>(width) * sizeof(double), '\0');
-    // Zeros of either sign are one number.
-    for (std::int64_t c = 0; c < width; ++c) {
-      const double x = row[c] + 0.0;
-      std::memcpy(key.data() + static_cast<std::size_t>(c) * sizeof x, &x, sizeof x);
-    }
-    return key;
-  };
+  EqualRows equal(width);
   for_rows(range.begin, range.end, width, read,
-           [&](std::size_t, const double* row) { ++counts[bytes(row)]; });
-  if (static_cast<std::int64_t>(counts.size()) == range.end - range.begin) return copies;
+           [&](std::size_t, const double* row) { equal.add(row); });
+  if (equal.kinds() == range.end - range.begin) return copies;
   for_rows(range.begin, range.end, width, read, [&](std::size_t r, const double* row) {
-    copies[r] = static_cast<double>(counts[bytes(row)]);
+    copies[r] = static_cast<double>(equal.count(row));
   });
   return copies;
 }

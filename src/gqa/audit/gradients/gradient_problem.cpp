@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gqa/attention/seen_keys.hpp"
+
 namespace gqa {
 namespace {
 
@@ -36,16 +38,7 @@ std::vector<std::int64_t> GradientProblem::group_of(std::int64_t kv_head) const 
 }
 
 KeyRange GradientProblem::seen_keys(std::int64_t batch) const {
-  KeyRange seen{0, 0};
-  for (std::int64_t i = 0; i < queries(); ++i) {
-    KeyRange range = problem.visibility.range(batch, i);
-    range.begin = std::max<std::int64_t>(range.begin, 0);
-    if (range.empty()) continue;
-    seen = seen.empty()
-               ? range
-               : KeyRange{std::min(seen.begin, range.begin), std::max(seen.end, range.end)};
-  }
-  return seen;
+  return gqa::seen_keys(problem, batch);
 }
 
 Rational GradientProblem::factor(std::int64_t group_size) const {
