@@ -440,6 +440,8 @@ Model model_of(const Json& tolerance, const Format& f) {
 using Vector = std::vector<Q>;
 using Balls = std::vector<I>;
 
+using Places = std::vector<std::size_t>;
+
 struct Row {
   // Exact: what the witness states and what follows from it.
   Int position = 0, key_size = 0;
@@ -468,6 +470,8 @@ struct Row {
   I sink_variance, deviation, weak_mean, equal, weak_equal, stalled, stored_equal, lost_weights, tp;
   I exponent, alpha, beta, tiny, at_least;
   bool bounded = true;
+  std::vector<Places> alike, copies;  // equal scores; equal keys that are none of those
+  Q more_weights = 0;                 // squares of how many are alike
 };
 
 Q dot(const Vector& x, const Vector& y) {
@@ -524,16 +528,47 @@ void weigh(Row& r) {
   r.lse = peak + log(r.total);
 }
 
+// Equal for keys with equal scores.
+std::pair<Q, Q> exact_score(const Row& r, Int key) {
+  const Q& a = r.dots.at(key);
+  const Q b = r.added.at(key) - r.away.at(key);
+  if (r.exact_scale && r.softcap == 0) return {0, Q(a * *r.exact_scale + b)};
+  return {a, b};
+}
+
+// The places of equal things, where they are two or more.
+template <class Thing>
+std::vector<Places> same(const std::vector<Thing>& things) {
+  std::map<Thing, Places> places;
+  for (std::size_t k = 0; k < things.size(); ++k) places[things[k]].push_back(k);
+  std::vector<Places> result;
+  for (const auto& [thing, equal] : places) {
+    if (equal.size() > 1) result.push_back(equal);
+  }
+  return result;
+}
+
+void find_alike(Row& r) {
+  std::vector<std::pair<Q, Q>> scores(r.s.size());
+  std::vector<Vector> keys;
+  for (std::size_t k = 0; k < r.visible.size(); ++k) {
+    scores[k] = exact_score(r, r.visible[k]);
+    keys.push_back(*r.keys[k]);
+  }
+  r.alike = same(scores);
+  r.copies = same(keys);
+  std::erase_if(r.copies, [&r](const Places& equal) {
+    return std::ranges::find(r.alike, equal) != r.alike.end();
+  });
+  r.more_weights = 0;
+  for (const Places& equal : r.alike) r.more_weights += Q(equal.size() * equal.size());
+}
+
 // The values of keys with equal scores, together; a sink is one more key, of value 0.
 std::vector<Vector> groups_of(const Row& r, const Vector& values) {
   std::map<std::pair<Q, Q>, Vector> groups;
   for (std::size_t k = 0; k < r.visible.size(); ++k) {
-    const Q& a = r.dots.at(r.visible[k]);
-    const Q b = r.added.at(r.visible[k]) - r.away.at(r.visible[k]);
-    const bool folds = r.exact_scale && r.softcap == 0;
-    const std::pair<Q, Q> score =
-        folds ? std::pair(Q(0), Q(a * *r.exact_scale + b)) : std::pair(a, b);
-    groups[score].push_back(values[k]);
+    groups[exact_score(r, r.visible[k])].push_back(values[k]);
   }
   if (r.sink) groups[{0, *r.sink}].push_back(0);
   std::vector<Vector> result;
@@ -639,6 +674,7 @@ void derive_worst(const Model& m, Row& r) {
 // What the bounds of a row's elements have in common.
 void derive(const Model& m, Row& r) {
   const std::size_t n = r.s.size();
+  find_alike(r);
   const Balls w(r.w.begin(), r.w.begin() + static_cast<std::ptrdiff_t>(n));
   const I third = Q(m.u * m.u / 3);
   I top_weak, squares;
@@ -669,6 +705,25 @@ void derive(const Model& m, Row& r) {
   derive_worst(m, r);
 }
 
+I sum_of(const Balls& xs, const Places& some) {
+  I result;
+  for (const std::size_t k : some) result += xs[k];
+  return result;
+}
+
+// The variance of errors that keys have in common, where each moves the result by x_k of its own.
+I together(const Row& r, const Balls& x) {
+  I result;
+  for (const auto* classes : {&r.alike, &r.copies}) {
+    for (const Places& equal : *classes) {
+      I variance;
+      for (const std::size_t k : equal) variance = largest(variance, r.variance[k]);
+      result += variance * square(sum_of(x, equal));
+    }
+  }
+  return result;
+}
+
 // scale^2 sum_t q_t^2 Cov_w(k_t, v)^2
 I query_covariance(const Row& r, const Balls& wv) {
   I result;
@@ -685,12 +740,13 @@ I query_covariance(const Row& r, const Balls& wv) {
 Bounds column_bounds(const Model& m, const Row& r, const Vector& v, const I& o) {
   const std::size_t n = v.size();
   const I a = abs(o), count = Q(static_cast<long>(n));
-  Balls wv, values;
+  Balls wv, values, away;
   I spread_sum, squares, weak, scored, gone_format, mean;
   Q plain, plain_squares, peak;
   for (std::size_t k = 0; k < n; ++k) {
     values.push_back(v[k]);
     wv.push_back(r.w[k] * values[k]);
+    away.push_back(r.w[k] * (values[k] - o));
     spread_sum += r.weighted[k] * square(values[k] - o);
     squares += square(wv[k]);
     weak += r.weak[k] * values[k];
@@ -704,10 +760,15 @@ Bounds column_bounds(const Model& m, const Row& r, const Vector& v, const I& o) 
   if (r.sink) values.push_back(0);
   const I value_deviation = spread(r.w, values).second, accumulated = a + sqrt(squares);
   const Q u2 = m.u * m.u, ti2 = m.ti * m.ti;
-  I variance = spread_sum + r.sink_variance * square(o) +
-               (I((m.p * m.p + m.v * m.v) / 3) + I(u2 / 6) * count) * squares +
-               I(2 * u2 / 9) * count * square(o) + (square(r.tp) + I(ti2)) * I(plain_squares / 3) +
-               I(2 * ti2 / 3) * count * (I(1) + square(o));
+  I common_weights, common_values;
+  for (const Places& equal : r.alike) common_weights += square(sum_of(wv, equal));
+  for (const Places& equal : same(v)) common_values += square(sum_of(wv, equal));
+  I variance =
+      spread_sum + together(r, away) + I(m.p * m.p / 3) * common_weights +
+      I(m.v * m.v / 3) * common_values + r.sink_variance * square(o) +
+      (I((m.p * m.p + m.v * m.v) / 3) + I(u2 / 6) * count + I(u2 * r.more_weights / 24)) * squares +
+      (I(2 * u2 / 9) * count + I(2 * u2 * r.more_weights / 45)) * square(o) +
+      (square(r.tp) + I(ti2)) * I(plain_squares / 3) + I(2 * ti2 / 3) * count * (I(1) + square(o));
   if (m.x > 0) variance += I(m.x * m.x / 3) * query_covariance(r, wv);
   const I drift = coherence(I(2 * m.u) * a, sqrt(squares / count - square(sum(wv) / count)));
   I likely = I(6) * sqrt(variance) + stored(m, a) + I(2 * m.u) * r.deviation * value_deviation +
@@ -734,8 +795,8 @@ Bounds weight_bounds(const Model& m, const Row& r, std::size_t k, const I& o, bo
   I mean, products;
   for (std::size_t j = 0; j < r.all.size(); ++j) mean += r.w[j] * r.all[j];
   for (std::size_t j = 0; j < r.s.size(); ++j) products += r.w[j] * r.products[j];
-  I variance =
-      sum(r.weighted) + r.sink_variance + I(m.x * m.x / 3) * products + I(m.u * m.u / 9) * more;
+  I variance = sum(r.weighted) + together(r, r.w) + r.sink_variance + I(m.x * m.x / 3) * products +
+               I(m.u * m.u / 9) * more + I(m.u * m.u * r.more_weights / 45);
   const I shared = I(Q(static_cast<long>(r.s.size())) * m.u / 2) * r.stalled + r.lost_weights +
                    I(2 * m.q) * r.stored_equal * abs(mean);
   const I exponent = r.exponent + I(m.u) * (abs(r.top) + I(2) * log_total);

@@ -164,8 +164,19 @@ def weigh(r):
     strengths = [exp(s - I(peak, peak)) for s in r.all]
     r.total = total(strengths)
     r.w, r.lse = [e / r.total for e in strengths], I(peak, peak) + log(r.total)
+def same(labels):
+    """The places of equal labels, where they are two or more."""
+    places = {}
+    for k, label in enumerate(labels): places.setdefault(label, []).append(k)
+    return [x for x in places.values() if len(x) > 1]
+def together(m, r, x):
+    """The variance of errors that keys have in common, where each moves the result by x_k of its own."""
+    return total(most(*(r.v[k] for k in c)) * square(total(x[k] for k in c)) for c in r.alike + r.copies)
 def derive(m, r):
     """What both bounds need of a row."""
+    r.alike = same([exact_score(r, j) for j in r.visible] or [0] * r.n)
+    r.copies = [c for c in same([tuple(r.vectors[j]) for j in r.visible]) if c not in r.alike]
+    r.more_w = sum(len(c) ** 2 for c in r.alike)
     n, w = r.n, r.w[:r.n]
     r.v = v = [score_variance(m, r, k) + m.u ** 2 / 3 * (square(r.raw[k]) + square(r.s[k] - r.top) + 4) for k in range(n)]
     r.wv, r.sd = [square(a) * b for a, b in zip(w, v)], deviation(r.w, r.all)[0]
@@ -198,8 +209,11 @@ def column_bounds(m, r, v, o):
     centre = [total(x * k[t] for x, k in zip(w, r.keys)) for t in range(len(r.query) if m.x else 0)]
     q_cov = square(r.scale) * total(square(q * total(x * (k[t] - c) for x, k in zip(wv, r.keys)))
                                     for t, (q, c) in enumerate(zip(r.query, centre)))
+    common_p = m.p ** 2 / 3 * total(square(total(wv[k] for k in c)) for c in r.alike)
+    common_v = m.v ** 2 / 3 * total(square(total(wv[k] for k in c)) for c in same(v))
     var = (total(x * square(y - o) for x, y in zip(r.wv, v)) + r.sink_v * square(o) + ((m.p ** 2 + m.v ** 2) / 3 +
-           m.u ** 2 * Q(n, 6)) * squares + 2 * m.u ** 2 * Q(n, 9) * square(o) + m.x ** 2 / 3 * q_cov + (square(num(r.tp)) +
+           m.u ** 2 * (Q(n, 6) + Q(r.more_w, 24))) * squares + m.u ** 2 * (Q(2 * n, 9) + Q(2 * r.more_w, 45)) * square(o) +
+           together(m, r, [x * (y - o) for x, y in zip(w, v)]) + common_p + common_v + m.x ** 2 / 3 * q_cov + (square(num(r.tp)) +
            m.ti ** 2) / 3 * sum((y * y for y in v), Q(0)) + m.ti ** 2 * Q(2 * n, 3) * (1 + square(o)))
     drift = common(2 * m.u * a, sqrt(squares / n - square(total(wv) / n)))
     likely = (6 * sqrt(var) + stored(m, a) + 2 * m.u * r.sd * sd_v + most(r.equal * (m.p * a + r.tp * sums),
@@ -215,7 +229,8 @@ def weight_bounds(m, r, k, o, of_lse):
     """Bounds of a weight, or of lse: the errors of all numerators meet in the denominator."""
     n1, N, log_total = r.n + 1, len(r.all), log(r.total)
     mean = total(w * s for w, s in zip(r.w, r.all))
-    var = total(r.wv) + r.sink_v + m.x ** 2 / 3 * total(w * x for w, x in zip(r.w, r.products)) + m.u ** 2 * Q(n1, 9)
+    var = (total(r.wv) + r.sink_v + together(m, r, r.w) + m.x ** 2 / 3 * total(w * x for w, x in zip(r.w, r.products)) +
+           m.u ** 2 * (Q(n1, 9) + Q(r.more_w, 45)))
     shared = Q(r.n, 2) * m.u * r.stalled + r.lost_w + 2 * m.q * r.stored_equal * abs(mean)
     exponent = r.E + m.u * (abs(r.top) + 2 * log_total)
     above = exp(exponent) * power(1 + m.u, 4 + 4 * N)
@@ -278,12 +293,15 @@ def norms(r):
     r.q2, r.k2 = sqrt(dot(r.query, r.query)), [sqrt(dot(k, k)) for k in r.keys]
     r.products = [square(r.scale) * fourth(r.query) * fourth(k) for k in r.keys]
 
+def exact_score(r, j):
+    """Equal for keys with equal scores."""
+    a, b = r.dots[j], r.added[j] - r.away[j]
+    return (0, a * r.exact_scale + b) if r.exact_scale and not r.cap else (a, b)
+
 def groups_of(r, v):
     """The values of keys whose scores are equal; a sink is one more key, of value 0."""
     groups = {}
-    for j, x in zip(r.visible, v):
-        a, b = r.dots[j], r.added[j] - r.away[j]
-        groups.setdefault((0, a * r.exact_scale + b) if r.exact_scale and not r.cap else (a, b), []).append(x)
+    for j, x in zip(r.visible, v): groups.setdefault(exact_score(r, j), []).append(x)
     if r.sink is not None: groups.setdefault((0, r.sink), []).append(Q(0))
     return groups
 

@@ -43,13 +43,24 @@ struct RandomProblem {
     return draw(random, kind, static_cast<std::size_t>(count));
   }
 
+  // Of three kinds, most of them.
+  void repeat_rows(Random& random, std::vector<double>& elements, std::size_t width) {
+    description += " repeated";
+    for (std::size_t row = 3; row * width < elements.size(); ++row) {
+      if (chance(random, 0.2)) continue;
+      const auto from = static_cast<std::size_t>(integer(random, 0, 2)) * width;
+      for (std::size_t c = 0; c < width; ++c) elements[row * width + c] = elements[from + c];
+    }
+  }
+
   void draw_operands(Random& random) {
     const ElementType type =
         one_of(random, {ElementType::binary64, ElementType::binary64, ElementType::binary32,
                         ElementType::binary16, ElementType::bfloat16});
     const auto make = [&](std::int64_t heads, std::int64_t rows, std::int64_t width, bool values) {
-      return tensor_of({batch, heads, rows, width},
-                       drawn(random, batch * heads * rows * width, values), type);
+      std::vector<double> elements = drawn(random, batch * heads * rows * width, values);
+      if (chance(random, 0.25)) repeat_rows(random, elements, static_cast<std::size_t>(width));
+      return tensor_of({batch, heads, rows, width}, elements, type);
     };
     tensors.query = make(q_heads, queries, dk, false);
     tensors.key = make(kv_heads, keys, dk, false);

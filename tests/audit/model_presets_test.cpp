@@ -252,7 +252,7 @@ TEST_CASE("model presets: normalised weights below binary16's normal range are e
   }
 }
 
-TEST_CASE("model presets: copies of one key may be beyond likely, and are never proved wrong") {
+TEST_CASE("model presets: copies of two keys, which round alike, are within likely") {
   const KernelFormats formats = kernels_of_all_models()[3];
   RoundedOperands operands;
   operands.keys = 300;
@@ -264,12 +264,9 @@ TEST_CASE("model presets: copies of one key may be beyond likely, and are never 
   const auto found =
       ratios(to_problem(operands, formats, RoundedKernel(operands, formats, Way::normalised).run()),
              *formats.model);
-  CHECK(found.likely > 1);
+  CHECK(found.likely < 1);
   CHECK(found.worst < 1);
-  const AuditResult result = audit_kernel(operands, formats, Way::normalised);
-  CHECK(result.verdict == Verdict::fail);
-  CHECK(result.strength == FailureStrength::statistical);
-  CHECK(audit_kernel(operands, formats, Way::normalised, {}, true).verdict == Verdict::pass);
+  CHECK(audit_kernel(operands, formats, Way::normalised).verdict == Verdict::pass);
 }
 
 TEST_CASE("model presets: a bfloat16 denominator stalled at 256 is beyond likely, not proved") {
@@ -278,8 +275,9 @@ TEST_CASE("model presets: a bfloat16 denominator stalled at 256 is beyond likely
   const KernelFormats formats = kernels_of_all_models()[5];
   RoundedOperands operands;
   operands.keys = 4000;
-  operands.query = {0};
-  operands.key.assign(4000, 1);
+  operands.query = {0x1p-12};
+  // Scores that differ, and weights that round to 1.
+  for (int j = 0; j < 4000; ++j) operands.key.push_back(std::ldexp(128 + j % 128, -7 - j / 128));
   operands.value.assign(4000, 0);
   operands.value[2000] = 128;
   CHECK(RoundedKernel(operands, formats, Way::single_key).run() == std::vector{0.5});
@@ -290,4 +288,7 @@ TEST_CASE("model presets: a bfloat16 denominator stalled at 256 is beyond likely
   CHECK(audit_kernel(operands, formats, Way::single_key, {}, true).verdict == Verdict::undecided);
   // What does not stall is within, and so would be zeros.
   CHECK(audit_kernel(operands, formats, Way::tiles).verdict == Verdict::undecided);
+  // Of equal scores it is what rounding does: nothing is decided.
+  operands.query = {0};
+  CHECK(audit_kernel(operands, formats, Way::single_key).verdict == Verdict::undecided);
 }

@@ -23,10 +23,18 @@ AuditTally empty_tally(const Dimensions& d) {
   return {d.batch, d.q_heads, d.queries, d.value_size};
 }
 
+// Where weights are rounded to few bits, or equal keys have scores that a bias tells apart, the
+// bound that holds for any classes of equal scores is too wide to refute a null output by.
+bool wants_equal_scores(const AttentionProblem& problem, const Tolerance& tolerance) {
+  const auto* model = std::get_if<ModelTolerance>(&tolerance);
+  return model != nullptr && (model->model->weight > 0x1p-20 || problem.has_bias());
+}
+
 // One tile is one block.
 void work_on_filter(BlockJob& job, const AttentionProblem& problem, const AuditOptions& options) {
   FilterOptions filter;
   filter.model_terms = std::holds_alternative<ModelTolerance>(options.tolerance);
+  filter.equal_scores = wants_equal_scores(problem, options.tolerance);
   filter.sample = options.sample;
   const auto auditor = std::make_shared<TileAuditor>(problem, options);
   work_on_tiles(job, problem, filter, [auditor](const FilterTile& tile, AuditTally& tally) {

@@ -212,9 +212,7 @@ std::string headline(const AuditCase& entry) {
 
 std::string open_text(const AuditCase& entry, const OutputAudit& output) {
   if (output.result.verdict != Verdict::undecided) return "";
-  if (output.result.shows_nothing || output.result.equal_keys > 1) {
-    return nothing_shown_text(output);
-  }
+  if (output.result.shows_nothing) return nothing_shown_text(output);
   const AuditTally& tally = output.result.tally;
   if (tally.not_finite_references == 0) {
     return fmt::format("{} of {} are open: their errors are too near to what is allowed",

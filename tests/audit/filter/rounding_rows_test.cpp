@@ -19,18 +19,25 @@ namespace {
 
 // How often each rung knows the bound to so many parts.
 struct Sharpness {
+  // Of rows in which no scores are equal.
   std::int64_t elements = 0;
   std::int64_t sharp_rows = 0;  // RoundingRows within 10^-6
   std::int64_t sharp_worst = 0;
   double widest_interval = 0;  // LikelyInterval: upper / lower
   std::int64_t surely_explained = 0;
   std::int64_t bounded = 0;  // from above, by RoundingRows with what others know is lost
+  // Of all others.
+  std::int64_t repeated = 0;
+  std::int64_t sharp_repeated = 0;
 };
 
 LikelyContext context_of(const AttentionProblem& problem, const PrecisionModel& model) {
-  return {model, problem.dimensions.key_size, model.output_rounding(binary32),
+  return {model,
+          problem.dimensions.key_size,
+          model.output_rounding(binary32),
           problem.contract.softcap == 0 && !problem.has_bias(),
-          problem.bias && problem.alibi_slopes};
+          problem.bias && problem.alibi_slopes,
+          problem.has_bias()};
 }
 
 // Is column c of a row whose other outputs are exact surely within the likely bound? Ulps of
@@ -60,7 +67,8 @@ void check_row(const AttentionProblem& problem, const LikelyContext& context,
   const auto exact = reader.row(row.head, row.row, visible);
   const RowRounding rounding = reader.rounding(context.model, row.head, row.row, visible, exact);
   const RoundingBound bound(context.model, rounding, context.recorded);
-  const LikelyInterval interval(context, tile, r, problem.sink_of(row.head));
+  const EqualHistory equal(problem, tile.batch, tile.kv_head, true);
+  const LikelyInterval interval(context, tile, r, problem.sink_of(row.head), &equal);
   const SmallValues values(problem, tile.batch, tile.kv_head);
   for (std::int64_t c = 0; c < tile.columns; ++c) {
     const RoundingBounds bounds =
@@ -81,7 +89,8 @@ void check_row(const AttentionProblem& problem, const LikelyContext& context,
     CHECK((!worst || worst->lower <= bounds.worst.upper_double()));
     CHECK((!worst || worst->upper >= bounds.worst.lower_double()));
     if (!worst) CHECK(!bounds.worst.is_finite());
-    if (worst && worst->upper <= worst->lower * (1 + 1e-6)) ++sharpness.sharp_worst;
+    const bool all_differ = row.most_equal_scores == 1;
+    if (all_differ && worst && worst->upper <= worst->lower * (1 + 1e-6)) ++sharpness.sharp_worst;
     const double lower = interval.lower(c, tile.radius(r, c));
     const double upper = interval.upper(c, tile.radius(r, c));
     CAPTURE(lower);
@@ -96,7 +105,7 @@ void check_row(const AttentionProblem& problem, const LikelyContext& context,
       CAPTURE(by_others.upper);
       CHECK(by_others.lower <= likely.upper_double());
       CHECK(by_others.upper >= likely.lower_double());
-      if (std::isfinite(by_others.upper)) ++sharpness.bounded;
+      if (all_differ && std::isfinite(by_others.upper)) ++sharpness.bounded;
       CHECK(lower <= allowed.upper_double());
       CHECK(known_values >= allowed.lower_double());
       for (const double share : {0.05, 0.5, 0.9, 0.99, 0.999, 1.001}) {
@@ -105,19 +114,21 @@ void check_row(const AttentionProblem& problem, const LikelyContext& context,
         if (!surely_explains(interval, tile, r, c, output)) continue;
         CAPTURE(share);
         CHECK(error <= lower);
-        ++sharpness.surely_explained;
+        if (all_differ) ++sharpness.surely_explained;
       }
     }
-    ++sharpness.elements;
-    if (found.upper <= found.lower * (1 + 1e-6)) ++sharpness.sharp_rows;
+    const bool is_sharp = found.upper <= found.lower * (1 + 1e-6);
+    ++(all_differ ? sharpness.elements : sharpness.repeated);
+    if (is_sharp) ++(all_differ ? sharpness.sharp_rows : sharpness.sharp_repeated);
   }
 }
 
 Sharpness check(const AttentionProblem& problem, const PrecisionModel& model,
-                FilterOptions options = {}) {
+                FilterOptions options = {}, bool with_equal_scores = true) {
   Sharpness sharpness;
   Sharpness unrefined;
   options.model_terms = true;
+  options.equal_scores = with_equal_scores;
   const LikelyContext context = context_of(problem, model);
   std::mutex mutex;
   filter_reference(problem, options, [&](const FilterTile& tile) {
@@ -160,15 +171,20 @@ TEST_CASE("rounding_rows: both rungs contain the bound, whatever masks, softcap,
       CAPTURE(seed);
       CAPTURE(drawn.description);
       const Sharpness found = check(make_problem(drawn.tensors, drawn.contract), *model,
-                                    gqa_test::random_options(random));
+                                    gqa_test::random_options(random), seed % 3 != 0);
       total.elements += found.elements;
       total.sharp_rows += found.sharp_rows;
       total.sharp_worst += found.sharp_worst;
       total.surely_explained += found.surely_explained;
       total.bounded += found.bounded;
+      total.repeated += found.repeated;
+      total.sharp_repeated += found.sharp_repeated;
     }
-    MESSAGE(fmt::format("{:9} within 10^-6 of likely: {}, of worst: {} of {} elements", model->name,
-                        total.sharp_rows, total.sharp_worst, total.elements));
+    MESSAGE(
+        fmt::format("{:9} within 10^-6 of likely: {}, of worst: {} of {} elements; {} of {} where "
+                    "some may repeat",
+                    model->name, total.sharp_rows, total.sharp_worst, total.elements,
+                    total.sharp_repeated, total.repeated));
     // The filter's radius of binary64's own roundings is too near to them.
     if (model != &f64_model) {
       CHECK(total.sharp_rows * 2 > total.elements);
@@ -211,7 +227,10 @@ TEST_CASE("rounding_rows: a coarse sum that loses small weights beside a large o
   Plain plain(random, 2, 300, gqa_test::Draw::normal, gqa_test::Draw::normal);
   // Scores 6 and 0: every key but the first weighs less than the sum's unit roundoff.
   std::ranges::fill(plain.query, 0.0);
-  for (std::size_t r = 0; r < 2; ++r) plain.query[r * 8] = 8;
+  for (std::size_t r = 0; r < 2; ++r) {
+    plain.query[r * 8] = 8;
+    plain.query[r * 8 + 1] = 1e-6;  // no two are equal
+  }
   for (std::size_t j = 0; j < 300; ++j) plain.key[j * 8] = j == 0 ? 6 / std::sqrt(8.0) : 0.0;
   for (double& v : plain.value) v = 1 + 0.01 * v;
   PrecisionModel model = f32_model;

@@ -41,7 +41,23 @@ FormatRounding drawn_recorded(test::Random& random) {
   return {random.pick({0.0, 0x1p-9}), random.pick({0.0, 1e-4})};
 }
 
-// Equal scores, spread ones, or one key that takes nearly all weight.
+// The k-th key as an earlier one, or its score, or both.
+void repeat_some(TwinRow& row, std::size_t k, test::Random& random) {
+  const auto earlier = static_cast<std::size_t>(random.integer(0, static_cast<int>(k) - 1));
+  const bool both = random.one_in(3);
+  if (both || random.one_in(3)) {
+    row.keys[k] = row.keys[earlier];
+    row.raw[k] = row.raw[earlier];
+    if (row.plain) row.scores[k] = row.scores[earlier];
+  }
+  if (both || random.one_in(3)) {
+    row.scores[k] = row.scores[earlier];
+    if (row.plain) row.raw[k] = row.scores[k];
+  }
+}
+
+// Equal scores, spread ones, one key that takes nearly all weight, or keys and scores of which some
+// are equal.
 TwinRow drawn_row(test::Random& random) {
   TwinRow row;
   const auto n = static_cast<std::size_t>(random.pick({1, 2, 5, 24}));
@@ -50,7 +66,7 @@ TwinRow drawn_row(test::Random& random) {
   row.scale = random.pick({0.5, 2.0});
   row.plain = random.one_in(2);
   row.softcap = row.plain || random.one_in(2) ? 0 : random.pick({0.5, 3.0});
-  const int kind = static_cast<int>(random.integer(0, 2));
+  const int kind = static_cast<int>(random.integer(0, 3));
   for (std::size_t k = 0; k < n; ++k) {
     std::vector<Real>& key = row.keys.emplace_back();
     for (std::size_t t = 0; t < dk; ++t)
@@ -59,6 +75,7 @@ TwinRow drawn_row(test::Random& random) {
     row.scores.push_back(row.raw.back());
     if (!row.plain && kind != 0) row.scores.back() += random.uniform(-0.5, 0.5);
     if (kind == 2 && k == 0) row.scores[0] += 6;
+    if (kind == 3 && k > 0) repeat_some(row, k, random);
     if (!row.plain) row.biases.push_back(random.uniform(0, 1));
   }
   if (!row.plain && random.one_in(3)) row.biases.clear();
@@ -97,6 +114,24 @@ Ball norm4_squared(const std::vector<Real>& x) {
   return sqrt(sum);
 }
 
+std::vector<std::int64_t> labels(const TwinRow& row, const auto& same) {
+  std::vector<std::int64_t> result;
+  for (std::size_t k = 0; k < row.scores.size(); ++k) {
+    std::size_t first = 0;
+    while (!same(first, k)) ++first;
+    result.push_back(static_cast<std::int64_t>(first));
+  }
+  return result;
+}
+
+EqualClasses classes_of(const TwinRow& row) {
+  const auto scores = [&row](std::size_t j, std::size_t k) {
+    return row.scores[j] == row.scores[k];
+  };
+  const auto keys = [&row](std::size_t j, std::size_t k) { return row.keys[j] == row.keys[k]; };
+  return equal_classes(labels(row, scores), labels(row, keys));
+}
+
 RowRounding rounding_of(const TwinRow& row) {
   RowRounding result;
   result.key_size = static_cast<std::int64_t>(row.query.size());
@@ -113,6 +148,7 @@ RowRounding rounding_of(const TwinRow& row) {
   result.raw_scores = balls(row.raw);
   result.scores = balls(row.scores);
   result.weights = balls(row.weights);
+  result.equal = classes_of(row);
   result.plain = row.plain;
   result.softcap = ball(row.softcap);
   result.biases = balls(row.biases);
@@ -135,13 +171,15 @@ struct Column {
   Real output = 0;
 };
 
-// Normal values, equal ones, or one that is far larger.
+// Normal values, equal ones, one that is far larger, or of three kinds.
 Column drawn_column(test::Random& random, const TwinRow& row) {
   Column column;
-  const int kind = static_cast<int>(random.integer(0, 2));
+  const int kind = static_cast<int>(random.integer(0, 3));
+  const std::vector<double> few = {random.normal(), random.normal(), random.normal()};
   const double same = random.normal();
   for (std::size_t k = 0; k < row.weights.size(); ++k) {
     column.values.push_back(kind == 0 ? same : random.normal());
+    if (kind == 3) column.values.back() = few[static_cast<std::size_t>(random.integer(0, 2))];
     if (kind == 2 && k == row.weights.size() / 2) column.values.back() *= 1000;
     column.output += row.weights[k] * column.values[k];
   }

@@ -62,8 +62,12 @@ class BoundTwin {
     const Real sd_terms = std::sqrt(std::max<Real>(squares / N - sq(weighted / N), 0));
 
     Real var = spread + sink_variance() * sq(o);
-    var += (sq(m_.weight) + sq(m_.value)) / 3 * squares + sq(m_.accumulation) * N / 6 * squares;
-    var += (sq(m_.accumulation) + sq(m_.denominator)) * N / 9 * sq(o);
+    const Real equal = pairs([this](std::size_t j, std::size_t k) { return same_score(j, k); });
+    var += (sq(m_.weight) + sq(m_.value)) / 3 * squares;
+    var += sq(m_.accumulation) * (N / 6 + equal / 24) * squares;
+    var += sq(m_.accumulation) * (N / 9 + equal / 45) * sq(o);
+    var += sq(m_.denominator) * sum_length() * sq(o);
+    var += equal_classes(v, o);
     if (m_.operand > 0) var += sq(m_.operand) / 3 * query_covariance(v, o);
     var += (sq(t_p) + sq(m_.inner_underflow)) / 3 * v2;
     var += 2 * sq(m_.inner_underflow) / 3 * N * (1 + sq(o));
@@ -123,7 +127,7 @@ class BoundTwin {
     const Real w = r_.weights[k];
     const Real var = sq(1 - w) * variance(k) + normaliser_variance() +
                      (sq(m_.weight) + sq(m_.exponential)) / 3 +
-                     sq(m_.denominator) * (count() + 1) / 9;
+                     sq(m_.denominator) * (sum_length() + 1 / Real(9));
     const Real common =
         (2 * Real(m_.score) + m_.exponential) * std::abs(r_.scores[k] - mean_score()) +
         normaliser_common();
@@ -139,7 +143,8 @@ class BoundTwin {
            2 * (Real(m_.weight_underflow) + m_.inner_underflow);
   }
   Real lse_likely(Real lse) const {
-    return m_.lambda * std::sqrt(normaliser_variance() + sq(m_.denominator) * (count() + 1) / 9) +
+    return m_.lambda * std::sqrt(normaliser_variance() +
+                                 sq(m_.denominator) * (sum_length() + 1 / Real(9))) +
            (2 * Real(m_.score) + m_.exponential) * std::abs(mean_score()) + normaliser_common() +
            lse_rounding(lse) + stored(std::abs(lse)) + (count() + 2) * m_.inner_underflow;
   }
@@ -207,6 +212,69 @@ class BoundTwin {
     for (std::size_t k = 0; k < n(); ++k) var += r_.weights[k] * sq(x[k] - mean);
     return std::sqrt(var);
   }
+  bool same_score(std::size_t j, std::size_t k) const { return r_.scores[j] == r_.scores[k]; }
+  bool same_key(std::size_t j, std::size_t k) const { return r_.keys[j] == r_.keys[k]; }
+  // Keys whose equals have not all the same score, or share it with others.
+  bool counts_as_key(std::size_t k) const {
+    for (std::size_t j = 0; j < n(); ++j) {
+      if (same_key(j, k) != same_score(j, k)) return true;
+    }
+    return false;
+  }
+  // How many pairs, each in both orders and with itself, of keys that have an equal.
+  template <class Same>
+  Real pairs(const Same& same) const {
+    Real all = 0;
+    for (std::size_t j = 0; j < n(); ++j) {
+      Real own = 0;
+      for (std::size_t k = 0; k < n(); ++k) own += same(j, k) ? 1 : 0;
+      if (own > 1) all += own;
+    }
+    return all;
+  }
+  // sum over pairs of equal keys, each with itself where it has an equal, of x_j x_k and the
+  // largest variance among its equals.
+  template <class Same>
+  Real products_of_pairs(const std::vector<Real>& x, const Same& same, bool with_variance) const {
+    Real sum = 0;
+    for (std::size_t j = 0; j < n(); ++j) {
+      Real others = 0, largest = 0;
+      int own = 0;
+      for (std::size_t k = 0; k < n(); ++k) {
+        if (!same(j, k)) continue;
+        ++own;
+        others += x[k];
+        largest = std::max(largest, variance(k));
+      }
+      if (own > 1) sum += (with_variance ? largest : 1) * x[j] * others;
+    }
+    return sum;
+  }
+  // The errors of scores, where the output moves by x_k times that of each.
+  Real common_error(const std::vector<Real>& x) const {
+    const auto score = [this](std::size_t j, std::size_t k) { return same_score(j, k); };
+    const auto key = [this](std::size_t j, std::size_t k) {
+      return same_key(j, k) && counts_as_key(j);
+    };
+    return products_of_pairs(x, score, true) + products_of_pairs(x, key, true);
+  }
+  Real equal_classes(const std::vector<Real>& v, Real o) const {
+    std::vector<Real> away, terms;
+    for (std::size_t k = 0; k < n(); ++k) {
+      away.push_back(r_.weights[k] * (v[k] - o));
+      terms.push_back(r_.weights[k] * v[k]);
+    }
+    const auto score = [this](std::size_t j, std::size_t k) { return same_score(j, k); };
+    const auto value = [&v](std::size_t j, std::size_t k) { return v[j] == v[k]; };
+    return common_error(away) + sq(m_.weight) / 3 * products_of_pairs(terms, score, false) +
+           sq(m_.value) / 3 * products_of_pairs(terms, value, false);
+  }
+  // n/9 and what equal weights add.
+  Real sum_length() const {
+    return count() / 9 +
+           pairs([this](std::size_t j, std::size_t k) { return same_score(j, k); }) / 45;
+  }
+
   // Of the scores, under shares of the weights.
   template <class Share>
   Real mean_under(const Share& of) const {
@@ -313,7 +381,7 @@ class BoundTwin {
     for (std::size_t k = 0; k < n(); ++k) {
       var += sq(r_.weights[k]) * variance(k) + sq(m_.operand) / 3 * r_.weights[k] * products(k);
     }
-    return var;
+    return var + common_error(r_.weights);
   }
   Real normaliser_common() const {
     return count() / 2 * m_.denominator * denominator_share() + lost_weights() +

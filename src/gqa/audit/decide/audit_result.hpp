@@ -22,9 +22,6 @@ struct AuditResult {
   /// Every element is within, and so would be those of a null output (AuditTally::nulls): a pass
   /// under a stated tolerance, undecided under a model.
   bool shows_nothing = false;
-  /// More than 1: so many keys are equal, and the violations may be no more than that such keys
-  /// round alike (equal_keys.hpp). Undecided, then.
-  std::int64_t equal_keys = 0;
 };
 
 /// The verdict on a whole output; `where` says where its violations lie. Under a model a pass that

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "gqa/attention/seen_keys.hpp"
 #include "gqa/audit/models/ball_norms.hpp"
 #include "gqa/num/arithmetic_environment.hpp"
 
@@ -50,6 +51,7 @@ EnclosureReader::EnclosureReader(const AttentionProblem& problem, std::int64_t b
   // Operands that are subnormal would be read as zeros.
   require_ieee_arithmetic();
   key_ = read_balls(problem.key, batch, kv_head, key_row_finite_);
+  key_kinds_ = row_kinds(problem.key, batch, kv_head, {0, problem.dimensions.keys}).numbers;
   key_finite_ = key_row_finite_;
   value_ = read_balls(problem.value, batch, kv_head, key_finite_);
 }
@@ -205,6 +207,9 @@ RowRounding EnclosureReader::rounding(const PrecisionModel& model, std::int64_t 
     if (model.operand > 0) rounding.keys.insert(rounding.keys.end(), key.begin(), key.end());
     total_weight += result.weights[j];
   }
+  std::vector<std::int64_t> kinds;
+  for (const std::size_t j : visible) kinds.push_back(key_kinds_[j]);
+  rounding.equal = equal_classes(labels_of_enclosed(rounding.scores), kinds);
   if (const auto logit = problem_.sink_of(head)) {
     rounding.sink_score = Ball(*logit);
     rounding.sink_weight = max(Ball(1) - total_weight, Ball(0));

@@ -100,10 +100,11 @@ class EnclosureReader {
   const AttentionProblem& problem_;
   std::int64_t batch_;
   std::int64_t kv_head_;
-  Tensor<Ball> key_;                  // [1, 1, S, dk]
-  Tensor<Ball> value_;                // [1, 1, S, dv]
-  std::vector<char> key_row_finite_;  // [S]: the key row holds finite numbers
-  std::vector<char> key_finite_;      // [S]: and so does the value row
+  Tensor<Ball> key_;                     // [1, 1, S, dk]
+  Tensor<Ball> value_;                   // [1, 1, S, dv]
+  std::vector<std::int64_t> key_kinds_;  // [S]: equal keys have the same
+  std::vector<char> key_row_finite_;     // [S]: the key row holds finite numbers
+  std::vector<char> key_finite_;         // [S]: and so does the value row
 };
 
 }  // namespace gqa

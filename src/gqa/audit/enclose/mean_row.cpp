@@ -14,6 +14,7 @@ RowRounding equal_score_rounding(std::int64_t keys) {
   row.raw_scores.resize(count);
   row.scores.resize(count);
   row.weights.assign(count, Ball(1) / Ball(static_cast<double>(keys)));
+  row.equal = equal_classes(std::vector<std::int64_t>(count), {});
   return row;
 }
 

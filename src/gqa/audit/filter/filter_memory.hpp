@@ -28,6 +28,7 @@ struct FilterMemory {
   std::vector<double> scores;    ///< rows x keys; the weights take their place
   std::vector<double> products;  ///< rows x value_stride: weights * value of one block
   std::vector<double> bias;      ///< keys: of one row
+  std::vector<double> raw;       ///< the scores of one row before that
   std::vector<double> factors;   ///< rows: of the sums so far
 
   std::vector<float> square_weights;   ///< rows x keys, model terms only, as below

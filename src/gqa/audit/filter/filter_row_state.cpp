@@ -68,6 +68,8 @@ RowState::JoinFactors RowState::join(const RowState& other) {
   blocks += other.blocks + 1;
   rescales += other.rescales;
   travel += other.travel;
+  tags.join(other.tags);
+  raw_tags.join(other.raw_tags);
   maximum = std::max(maximum, other.maximum);
   if (other.shift == nothing) return {1.0, 0.0};
   JoinFactors factors{1.0, 1.0};

@@ -8,6 +8,7 @@
 #include "gqa/audit/filter/filter_bound.hpp"
 #include "gqa/audit/filter/filter_memory.hpp"
 #include "gqa/audit/filter/filter_tile_result.hpp"
+#include "gqa/audit/filter/score_tags.hpp"
 #include "gqa/audit/filter/vector_exp.hpp"
 
 namespace gqa {
@@ -31,7 +32,9 @@ struct RowState {
   std::int64_t rescales = 0;
 
   double reference = 0;   ///< of the moments
-  WeightMoments moments;  ///< model terms only
+  WeightMoments moments;  ///< model terms only, as below
+  ScoreTags tags;         ///< of scores
+  ScoreTags raw_tags;     ///< of scores before the bias, where there is one
 
   /// Starts with a sink: the first term of the denominator, exp(0) = 1 under its own shift.
   void start_with_sink(double logit);

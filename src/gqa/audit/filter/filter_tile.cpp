@@ -11,6 +11,9 @@
 namespace gqa {
 namespace {
 
+// Scores of a tile whose tags are kept: 32 MiB.
+constexpr std::int64_t most_tags = std::int64_t{1} << 23;
+
 // Scores -> weights under the row's shift, and what the row keeps of them.
 void exponentiate(RowState& row, double* scores, float* squares, std::size_t count) {
   if (squares == nullptr) {
@@ -43,6 +46,8 @@ TileAccumulator::TileAccumulator(const FilterContext& context, const TilePlan& p
   }
   sums_.assign(rows_.size() * context.shape.value_stride, 0.0);
   if (context.options.model_terms) square_sums_.assign(sums_.size(), 0.0);
+  const auto rows = static_cast<std::int64_t>(rows_.size());
+  tags_scores_ = context.options.equal_scores && rows * problem.dimensions.keys <= most_tags;
 }
 
 KeyRange TileAccumulator::keys() const {
@@ -136,7 +141,18 @@ double TileAccumulator::weigh_row(std::size_t r, std::int64_t begin, std::int64_
   const std::size_t last = padded(extent(keys.end - begin));
   const double softcap = context_.constants.softcap;
   if (softcap > 0) softcap_row(scores + first, last - first, softcap);
-  apply_bias(row, keys, scores + (keys.begin - begin), memory);
+  double* visible = scores + (keys.begin - begin);
+  const std::size_t in_range = extent(keys.end - keys.begin);
+  const bool tags_raw = tags_scores_ && context_.problem.has_bias();
+  if (tags_raw) memory.raw.assign(visible, visible + in_range);
+  apply_bias(row, keys, visible, memory);
+  if (tags_scores_) row.tags.add(visible, in_range);
+  if (tags_raw) {
+    for (std::size_t j = 0; j < in_range; ++j) {
+      if (visible[j] == hidden_score) memory.raw[j] = hidden_score;
+    }
+    row.raw_tags.add(memory.raw.data(), in_range);
+  }
   std::fill(scores + first, scores + (keys.begin - begin), hidden_score);
   std::fill(scores + (keys.end - begin), scores + last, hidden_score);
   const double largest = row_maximum(scores + first, last - first);
@@ -239,10 +255,16 @@ FilterRow TileAccumulator::finish_row(std::size_t r) {
   if (context_.options.radius) certify(row, result);
   if (!context_.options.model_terms) return result;
   result.statistics = row.statistics();
+  result.most_equal_scores = most_equal_scores(row, result.score_radius);
   for (std::size_t c = 0; c < stride; ++c) {
     square_sums_[r * stride + c] = square_sums_[r * stride + c] / row.sum / row.sum;
   }
   return result;
+}
+
+std::int64_t TileAccumulator::most_equal_scores(const RowState& row, double score_radius) {
+  if (!tags_scores_ || !(score_radius <= ScoreTags::largest_radius)) return 0;
+  return std::max(row.tags.most_equal(scratch_), row.raw_tags.most_equal(scratch_));
 }
 
 void TileAccumulator::certify(const RowState& row, FilterRow& result) const {

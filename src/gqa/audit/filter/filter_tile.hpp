@@ -47,6 +47,7 @@ class TileAccumulator {
   void add_square_products(std::size_t keys, const std::vector<double>& factors,
                            FilterMemory& memory);
   FilterRow finish_row(std::size_t r);
+  std::int64_t most_equal_scores(const RowState& row, double score_radius);
   void certify(const RowState& row, FilterRow& result) const;
   double largest_value() const;
 
@@ -55,7 +56,9 @@ class TileAccumulator {
   OperandReader reader_;
   OperandNorms norms_;
   std::vector<RowState> rows_;
-  std::vector<double> sums_;         // rows x value_stride: sum w v
+  std::vector<double> sums_;  // rows x value_stride: sum w v
+  bool tags_scores_;          // there is room for it
+  std::vector<std::uint64_t> scratch_;
   std::vector<double> square_sums_;  // rows x value_stride: sum w^2 v^2, model terms only
 };
 

@@ -23,6 +23,8 @@ struct FilterOptions {
   std::int64_t key_segment = 4096;
   /// Also the sums that the precision models need: FilterTile::squares and RowStatistics.
   bool model_terms = false;
+  /// With model_terms: also FilterRow::most_equal_scores, at about an eighth of the price.
+  bool equal_scores = false;
   /// False: the plain reference, for comparison. No norms, no checks, no radius.
   bool radius = true;
   /// Threads to use; 0: as many as oneTBB finds.
@@ -61,6 +63,8 @@ struct FilterRow {
   double maximum = -std::numeric_limits<double>::infinity();  ///< largest score or sink, computed
   double score_radius = 0;   ///< |s_j computed - s_j| of every key that matters
   RowStatistics statistics;  ///< with model_terms
+  /// With equal_scores: no more scores of the row are equal, before or after a bias; 0: not known.
+  std::int64_t most_equal_scores = 0;
 };
 
 /// One finished tile: some rows of the query heads that read one KV head of one batch

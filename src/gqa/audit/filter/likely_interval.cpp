@@ -12,9 +12,14 @@ constexpr double margin = 1e-3;
 }  // namespace
 
 LikelyInterval::LikelyInterval(const LikelyContext& context, const FilterTile& tile,
-                               std::size_t row, std::optional<double> sink)
-    // Where a row's weights are worse than that, so are its sums (squares_relative_error).
-    : context_(context), tile_(tile), row_(row), usable_(tile.rows[row].epsilon <= 1e-7) {
+                               std::size_t row, std::optional<double> sink,
+                               const EqualHistory* equal)
+    : context_(context),
+      tile_(tile),
+      row_(row),
+      equal_(equal),
+      // Where a row's weights are worse than that, so are its sums (squares_relative_error).
+      usable_(tile.rows[row].epsilon <= 1e-7) {
   const FilterRow& source = tile.rows[row];
   const double n = static_cast<double>(source.visible);
   least_.visible = most_.visible = n;
@@ -32,10 +37,20 @@ LikelyInterval::LikelyInterval(const LikelyContext& context, const FilterTile& t
   per_square_ =
       likely_variance(context.model, least_, LikelyColumn<double>{.weighted_squares = 1}) -
       likely_variance(context.model, least_, LikelyColumn<double>{});
+  bound_equal_sizes();
   most_.weight_coherence = most_.weak_coherence = most_.stored_score_coherence = 1;
   const double spread = square(b_) / n * (1 - margin) - square(key_weight_ / n);
   most_.denominator_coherence =
       coherence(2 * context.model.denominator, std::sqrt(std::max(spread, 0.0)));
+}
+
+// The squares of the sizes of classes sum to at most the largest size times n.
+void LikelyInterval::bound_equal_sizes() {
+  const std::int64_t most = tile_.rows[row_].most_equal_scores;
+  if (most == 1) return;
+  const double n = most_.visible;
+  const double equal = most > 0 ? static_cast<double>(most) : n;
+  most_.equal_weights = equal * n;
 }
 
 // What the sum of the weights loses of them, with the smallest one.
@@ -84,15 +99,17 @@ void LikelyInterval::bound_scores() {
   const double most_products = s.query_norm4_squared * tile_.key_norm4_squared_maximum;
   least_sigma2_ = variance({s.query_norm4_squared * tile_.key_norm4_squared_minimum, 0, 0, 0});
   most_sigma2_ = variance({most_products, 0, 0, 0});
-  const double scores = square(s.square_score_mean) + s.square_score_variance;
-  const double below_maximum =
-      square(s.square_score_mean - tile_.rows[row_].maximum) + s.square_score_variance;
-  const double raw =
-      context_.plain ? scores : static_cast<double>(context_.key_size) * most_products;
-  const double sum = variance({0, raw, scores, below_maximum});
-  // The difference may be small against what is subtracted.
-  const double difference = std::max(0.0, sum - variance({0, 0, 0, 0})) + 0x1p-50 * sum;
-  score_sum_ = s.square_weight * difference;
+  const double raw = static_cast<double>(context_.key_size) * most_products;
+  // What terms in s and x add, of their means under some weights.
+  const auto further = [&](double mean, double score_variance) {
+    const double scores = square(mean) + score_variance;
+    const double below_maximum = square(mean - tile_.rows[row_].maximum) + score_variance;
+    const double sum = variance({0, context_.plain ? scores : raw, scores, below_maximum});
+    // The difference may be small against what is subtracted.
+    return std::max(0.0, sum - variance({0, 0, 0, 0})) + 0x1p-50 * sum;
+  };
+  score_sum_ = s.square_weight * further(s.square_score_mean, s.square_score_variance);
+  mean_score_variance_ = further(s.score_mean, s.score_variance);
 }
 
 // sd_w(s) with the sink: both parts of the weights about their common mean.
@@ -147,6 +164,32 @@ double LikelyInterval::lost_values(std::int64_t column, double radius,
   return unit > 0 ? keys_that_lose(column, unit, values) * unit * (1 + margin) : 0;
 }
 
+// Of a class, |sum w (v - o)| <= (sum w) (A + |o|), and its square is at most (A + |o|)^2 times its
+// share of the weights, which are at most one in all. With a bias, the scores of equal keys may
+// differ.
+double LikelyInterval::equal_classes(std::int64_t column, const LikelyColumn<double>& sums) const {
+  const std::int64_t most = tile_.rows[row_].most_equal_scores;
+  const double largest = tile_.column_maximum[static_cast<std::size_t>(column)];
+  double variance = 0;
+  if (most != 1 && context_.biased) return std::numeric_limits<double>::infinity();
+  if (most != 1) {
+    const auto equal = most > 0 ? static_cast<double>(most) : most_.visible;
+    const double spread = (most_sigma2_ + mean_score_variance_) * square(largest + sums.output);
+    variance = 2 * std::min(equal * sums.spread, spread) +
+               square(context_.model.weight) / 3 *
+                   std::min(equal * sums.weighted_squares, square(largest));
+  }
+  const std::int64_t equal_values =
+      equal_ != nullptr ? equal_->most_equal_values[static_cast<std::size_t>(column)]
+                        : tile_.rows[row_].visible;
+  if (equal_values > 1) {
+    variance +=
+        square(context_.model.value) / 3 *
+        std::min(static_cast<double>(equal_values) * sums.weighted_squares, square(largest));
+  }
+  return variance;
+}
+
 double LikelyInterval::upper(std::int64_t column, double radius, const SmallValues* values) const {
   const PrecisionModel& model = context_.model;
   const double largest = tile_.column_maximum[static_cast<std::size_t>(column)];
@@ -156,6 +199,7 @@ double LikelyInterval::upper(std::int64_t column, double radius, const SmallValu
   const double o = sums.output;
   sums.spread = most_sigma2_ * square(std::sqrt(sums.weighted_squares) + o * b_) +
                 score_sum_ * square(largest + o);
+  sums.equal_classes = equal_classes(column, sums);
   sums.squares = n * square(largest);
   sums.sum = n * largest;
   sums.value_deviation = largest;

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "gqa/audit/filter/equal_history.hpp"
 #include "gqa/audit/filter/filter.hpp"
 #include "gqa/audit/filter/interval_decision.hpp"
 #include "gqa/audit/filter/small_values.hpp"
@@ -18,6 +19,8 @@ struct LikelyContext {
   FormatRounding recorded;  ///< how the output was rounded
   bool plain;               ///< neither softcap nor bias
   bool two_biases = false;  ///< mask and slopes: see AttentionProblem::has_two_biases
+  bool biased = false;      ///< a mask or slopes
+  std::shared_ptr<EqualHistories> equal = {};  ///< of the problem
 };
 
 /// An upper bound's absolute share: every number that underflows in binary64 on the way to a
@@ -42,7 +45,10 @@ inline double underflow_allowance(double visible, double largest) {
 ///          that; sum r w |s - mean_r| |v| <= A sd_w(s); each running sum loses at most a unit
 ///          (lost_part) of a key whose term is below gone_from_sum units, which is a key whose
 ///          value is below that over the row's smallest weight; by Cauchy-Schwarz again the
-///          covariance of the query is at most q4 max k4 A^2. With two biases nothing.
+///          covariance of the query is at most q4 max k4 A^2. At most c keys of one score, and c'
+///          of one row of values: (sum of c numbers)^2 <= c (sum of their squares), so that
+///          equal scores and equal keys add at most 2 c times the spread and c times the weights'
+///          part, or what any classes may. With two biases, or equal scores and a bias, nothing.
 ///   worst case, lower: without the scores' errors, which need more than the row's sums, it is a
 ///   sum
 ///          of roundings times sum w |v| >= max(|o|, a), and of others times |o|.
@@ -51,9 +57,10 @@ inline double underflow_allowance(double visible, double largest) {
 /// two bounds").
 class LikelyInterval {
  public:
-  /// Keeps references. `sink`: the logit of the row's head, if there is one.
+  /// Keeps references. `sink`: the logit of the row's head, if there is one; `most_equal_values`:
+  /// of the tile's history, or 1 if the model does not round values and no scores are equal.
   LikelyInterval(const LikelyContext& context, const FilterTile& tile, std::size_t row,
-                 std::optional<double> sink);
+                 std::optional<double> sink, const EqualHistory* equal = nullptr);
 
   /// Bounds of the allowance, for an element whose reference is known within `radius`; nothing is
   /// known where the sums are not accurate enough.
@@ -83,11 +90,14 @@ class LikelyInterval {
   double likely_lower(std::int64_t column, double radius) const;
   void bound_sink(double logit);
   Interval squares(std::int64_t column) const;
+  void bound_equal_sizes();
+  double equal_classes(std::int64_t column, const LikelyColumn<double>& sums) const;
   LikelyColumn<double> largest_sums(std::int64_t column, double radius) const;
 
   const LikelyContext& context_;
   const FilterTile& tile_;
   std::size_t row_;
+  const EqualHistory* equal_;
   bool usable_;              // the sums are as accurate as stated
   double b_ = 0;             // sqrt(sum w^2)
   double per_square_ = 0;    // of var_c, at least: per sum w^2 v^2
@@ -96,6 +106,7 @@ class LikelyInterval {
   double least_sigma2_ = 0;  // of any key, without the terms in s and x
   double most_sigma2_ = 0;
   double score_sum_ = 0;            // sum w^2 times the terms in s and x of sigma^2
+  double mean_score_variance_ = 0;  // sum w times those
   double worst_per_magnitude_ = 0;  // of the worst case, at least: times sum w |v|
   double worst_per_output_ = 0;     // times |o|
   LikelyRow<double> least_;

@@ -77,14 +77,18 @@ void RoundingRows::score_block(const OperandReader& reader, std::int64_t begin, 
                       {memory_.scores.data(), shape_.keys});
 }
 
-void RoundingRows::add_block(const OperandReader& reader, std::int64_t begin, std::int64_t end) {
-  score_block(reader, begin, end);
-  const auto keys = extent(end - begin);
+void RoundingRows::measure_keys(std::size_t keys) {
   for (std::size_t j = 0; j < keys; ++j) {
     const double* key = memory_.key.data() + j * shape_.key_stride;
     key_norm4_squared_[j] = std::sqrt(fourth_power_sum(key, shape_.key_stride));
     key_norm2_[j] = std::sqrt(square_sum(key, shape_.key_stride));
   }
+}
+
+void RoundingRows::add_block(const OperandReader& reader, std::int64_t begin, std::int64_t end) {
+  score_block(reader, begin, end);
+  const auto keys = extent(end - begin);
+  measure_keys(keys);
   for (std::size_t r = 0; r < rows_.size(); ++r) weigh_row(r, begin, end);
   add_products(keys);
 }
@@ -126,16 +130,21 @@ void RoundingRows::weigh_row(std::size_t r, std::int64_t begin, std::int64_t end
   }
 }
 
+// sigma_j^2 of a key of the block.
+double RoundingRows::variance_of(const FilterRow& source, std::size_t j, double raw, double score,
+                                 double bias) const {
+  const double products = source.statistics.query_norm4_squared * key_norm4_squared_[j];
+  return score_variance(context_.model, context_.key_size, context_.plain,
+                        ScoreSquares<double>{products, square(raw), square(score),
+                                             square(score - source.maximum), square(bias)});
+}
+
 void RoundingRows::add_key(std::size_t r, std::size_t j, double raw, double score, double bias) {
   Row& row = rows_[r];
   const FilterRow& source = *row.source;
   const PrecisionModel& model = context_.model;
   const double weight = std::exp(score - source.lse);
-  const double products = source.statistics.query_norm4_squared * key_norm4_squared_[j];
-  const double variance =
-      score_variance(model, context_.key_size, context_.plain,
-                     ScoreSquares<double>{products, square(raw), square(score),
-                                          square(score - source.maximum), square(bias)});
+  const double variance = variance_of(source, j, raw, score, bias);
   const double distance = score - source.statistics.score_mean;
   const auto visible = static_cast<double>(source.visible);
   const double weak_weight = weight * weak_share(weight, visible);
@@ -199,14 +208,66 @@ void RoundingRows::refine(std::span<const std::size_t> rows) {
   const std::size_t per_row = shape_.key_stride * shape_.value_stride;
   covariances_.assign(rounds_operands() ? most_rows * per_row : 0, 0.0);
   mean_keys_.assign(most_rows * shape_.key_stride, 0.0);
+  find_equal(rows, reader);
   for (std::int64_t begin = keys_.begin; begin < keys_.end; begin += block) {
     const std::int64_t end = std::min(keys_.end, begin + block);
     score_block(reader, begin, end);
+    measure_keys(extent(end - begin));
     for (const std::size_t k : rows) refine_row(k, begin, end);
   }
   for (const std::size_t k : rows) {
     if (rounds_operands()) join_covariance(k);
     rows_[k].refined = true;
+  }
+}
+
+// The scores of all keys of those rows of which some may be equal.
+void RoundingRows::keep_scores(std::span<const std::size_t> rows, const OperandReader& reader) {
+  const auto block = static_cast<std::int64_t>(shape_.keys);
+  for (const std::size_t k : rows) {
+    rows_[k].scores.assign(extent(keys_.end - keys_.begin), hidden_score);
+  }
+  for (std::int64_t begin = keys_.begin; begin < keys_.end; begin += block) {
+    const std::int64_t end = std::min(keys_.end, begin + block);
+    score_block(reader, begin, end);
+    for (const std::size_t k : rows) {
+      const KeyRange range = problem_.visibility.range(tile_->batch, rows_[k].source->row);
+      const KeyRange keys{std::max(range.begin, begin), std::min(range.end, end)};
+      if (keys.empty()) continue;
+      const std::vector<double> scores = score_row(*rows_[k].source, k, keys, begin);
+      std::copy(scores.begin() + (keys.begin - begin), scores.begin() + (keys.end - begin),
+                rows_[k].scores.begin() + (keys.begin - keys_.begin));
+    }
+  }
+}
+
+void RoundingRows::find_equal(std::span<const std::size_t> rows, const OperandReader& reader) {
+  std::vector<std::size_t> some;
+  for (const std::size_t k : rows) {
+    if (rows_[k].may_repeat) some.push_back(k);
+  }
+  if (some.empty()) return;
+  keep_scores(some, reader);
+  const bool rounds_values = context_.model.value > 0;
+  equal_history_ = context_.equal != nullptr
+                       ? context_.equal->of(tile_->batch, tile_->kv_head)
+                       : std::make_shared<const EqualHistory>(problem_, tile_->batch,
+                                                              tile_->kv_head, rounds_values);
+  const auto in_tile = [&](const RowKinds& kinds) {
+    return std::span(kinds.numbers).subspan(extent(keys_.begin), extent(keys_.end - keys_.begin));
+  };
+  for (const std::size_t k : some) {
+    Row& row = rows_[k];
+    EqualRow equal{row.scores, in_tile(equal_history_->keys), in_tile(equal_history_->values),
+                   row.source->score_radius};
+    equal.rounds_values = rounds_values;
+    equal.biased = problem_.has_bias();
+    // A query of zeros: all scores are.
+    equal.exact = row.query_norm2 == 0 && !equal.biased;
+    row.equal.emplace(equal, extent(tile_->columns));
+    row.least.equal_weights = row.equal->weights().lower;
+    row.most.equal_weights = row.equal->weights().upper;
+    row.scores = {};
   }
 }
 
@@ -238,12 +299,23 @@ void RoundingRows::refine_row(std::size_t k, std::int64_t begin, std::int64_t en
     const double squares = with_squares(square_weights, k * shape_.value_stride + c);
     units[c] = context_.model.accumulation * (std::abs(output(rows_[k], c)) + std::sqrt(squares));
   }
+  EqualSums* equal = rows_[k].equal && rows_[k].equal->is_usable() ? &*rows_[k].equal : nullptr;
+  const double* raw = memory_.scores.data() + k * shape_.keys;
+  if (equal != nullptr && context_.two_biases) {
+    fill_bias_magnitudes(problem_, {tile_->batch, source.head, source.row}, keys.begin, keys.end,
+                         memory_.bias.data());
+  }
   double* lost = lost_values_.data() + k * shape_.value_stride;
   for (std::int64_t j = keys.begin; j < keys.end; ++j) {
     const auto at = extent(j - begin);
     if (scores[at] == hidden_score) continue;
     row_weights[at] = std::exp(scores[at] - source.lse);
     const double* values = memory_.value.data() + at * shape_.value_stride;
+    if (equal != nullptr) {
+      const double bias = context_.two_biases ? memory_.bias[extent(j - keys.begin)] : 0;
+      equal->add(extent(j - keys_.begin), row_weights[at],
+                 variance_of(source, at, raw[at], scores[at], bias), values);
+    }
     for (std::size_t c = 0; c < columns; ++c) {
       lost[c] += lost_part(row_weights[at] * std::abs(values[c]), units[c], gone_from_sum);
     }

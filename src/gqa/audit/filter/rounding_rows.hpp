@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "gqa/audit/filter/equal_sums.hpp"
 #include "gqa/audit/filter/filter.hpp"
 #include "gqa/audit/filter/filter_bound.hpp"
 #include "gqa/audit/filter/filter_memory.hpp"
@@ -40,8 +41,9 @@ namespace gqa {
 /// known with those errors.
 ///
 /// What no product gives (what running sums lose key by key, the covariance of each query
-/// coordinate with each value column) is left out at first: then the lower bounds hold, and of the
-/// upper ones those for which somebody else bounds what is lost. refine() adds it.
+/// coordinate with each value column, what keys add that round alike) is left out at first: then
+/// the lower bounds hold, and of the upper ones those for which somebody else bounds what is lost.
+/// refine() adds it.
 class RoundingRows {
  public:
   /// So many rows at once, at most.
@@ -92,6 +94,9 @@ class RoundingRows {
     double variance_error = 0;   // 2 d_w + d_sigma + e
     bool usable = false;
     bool refined = false;
+    bool may_repeat = false;     // some keys or values may round alike
+    std::vector<double> scores;  // of keys_, for those
+    std::optional<EqualSums> equal;
     Interval weak_mean;  // the mean of y under r w, and its error; infinite without such keys
     LikelyRow<double> least;
     LikelyRow<double> most;
@@ -109,6 +114,7 @@ class RoundingRows {
   };
   static constexpr std::size_t factors = 7;
 
+  void measure_keys(std::size_t keys);
   void add_block(const OperandReader& reader, std::int64_t begin, std::int64_t end);
   void weigh_row(std::size_t r, std::int64_t begin, std::int64_t end);
   /// The row's scores of a block, hidden_score where it sees nothing.
@@ -116,6 +122,10 @@ class RoundingRows {
                                 std::int64_t begin);
   void score_block(const OperandReader& reader, std::int64_t begin, std::int64_t end);
   void add_key(std::size_t r, std::size_t j, double raw, double score, double bias);
+  double variance_of(const FilterRow& source, std::size_t j, double raw, double score,
+                     double bias) const;
+  void keep_scores(std::span<const std::size_t> rows, const OperandReader& reader);
+  void find_equal(std::span<const std::size_t> rows, const OperandReader& reader);
   void refine_row(std::size_t k, std::int64_t begin, std::int64_t end);
   void add_covariance(std::size_t k, std::span<const double> row_weights, std::size_t keys);
   void join_covariance(std::size_t k);
@@ -135,6 +145,8 @@ class RoundingRows {
                          bool upper) const;
   void bound_refined(const Row& row, std::size_t at, double radius, LikelyColumn<double>& sums,
                      bool upper) const;
+  void bound_equal(const Row& row, std::size_t at, double radius, LikelyColumn<double>& sums,
+                   bool upper) const;
   LikelyColumn<double> column_bound(const Row& row, std::size_t at, const Interval& o,
                                     double radius, bool upper) const;
 
@@ -166,6 +178,7 @@ class RoundingRows {
   FilterMemory memory_;
   OperandNorms norms_;
   const FilterTile* tile_ = nullptr;
+  std::shared_ptr<const EqualHistory> equal_history_;  // for rows that may repeat
   std::vector<Row> rows_;
   std::vector<double> key_norm4_squared_;  // |k_j|_4^2 of the block
   std::vector<double> key_norm2_;          // |k_j|_2

@@ -59,6 +59,8 @@ void RoundingRows::finish_row(Row& row) const {
   const double lost_error = 6 * n * model.denominator * row.weight_error;
   row.least.lost_weights = around(row.lost_weights, lost_error).lower;
   row.most.lost_weights = around(row.lost_weights, lost_error).upper;
+  // Not known counts as some.
+  row.may_repeat = source.most_equal_scores != 1 || model.value > 0;
   bound_deviations(row);
   bound_weak_keys(row);
 }
@@ -196,6 +198,22 @@ void RoundingRows::bound_refined(const Row& row, std::size_t at, double radius,
       square(end(root({query_covariances_[at], query_covariances_[at]}, moved)));
 }
 
+void RoundingRows::bound_equal(const Row& row, std::size_t at, double radius,
+                               LikelyColumn<double>& sums, bool upper) const {
+  if (!row.equal->is_usable()) {
+    sums.equal_classes = upper ? std::numeric_limits<double>::infinity() : 0;
+    return;
+  }
+  const auto end = [upper](const Interval& bounds) { return upper ? bounds.upper : bounds.lower; };
+  const std::size_t column = at % shape_.value_stride;
+  const bool values_differ =
+      context_.model.value == 0 || equal_history_->most_equal_values[column] == 1;
+  const double magnitude = values_differ ? 0 : with_magnitudes(weights, at);
+  sums.equal_classes =
+      end(row.equal->variance(context_.model, column, output(row, column), magnitude,
+                              {radius, row.weight_error, row.variance_error}));
+}
+
 LikelyColumn<double> RoundingRows::column_bound(const Row& row, std::size_t at, const Interval& o,
                                                 double radius, bool upper) const {
   const auto end = [upper](const Interval& bounds) { return upper ? bounds.upper : bounds.lower; };
@@ -225,6 +243,7 @@ LikelyColumn<double> RoundingRows::column_bound(const Row& row, std::size_t at, 
       end(coherence_of(value_spacing * o.lower, value_spacing * o.upper, values));
   bound_weak_column(row, at, sums, upper);
   if (row.refined) bound_refined(row, at, radius, sums, upper);
+  if (row.refined && row.equal) bound_equal(row, at, radius, sums, upper);
   const Interval terms = root(around(weighted / n - square(centre / n),
                                      4 * row.square_error * weighted / n + moved / square(n)),
                               0);
@@ -246,7 +265,9 @@ Interval RoundingRows::likely(std::size_t k, std::int64_t column, double radius,
   const double tiny = underflow_allowance(row.least.visible, tile_->column_maximum[c]);
   const double least = lower * (1 - 0x1p-40) - tiny;
   const Interval open{least > 0 && least < infinity ? least : 0, infinity};
-  if (!row.refined && (rounds_operands() || lost_values == infinity)) return open;
+  if (!row.refined && (rounds_operands() || row.may_repeat || lost_values == infinity)) {
+    return open;
+  }
   LikelyColumn<double> most = column_bound(row, at, o, radius, true);
   if (!row.refined) most.lost_values = lost_values;
   const double upper = likely_bound(context_.model, row.most, most, context_.recorded);

@@ -39,11 +39,15 @@ TileAuditor::TileAuditor(const AttentionProblem& problem, const AuditOptions& op
   const PrecisionModel& model = *model_->model;
   likely_.emplace(LikelyContext{model, problem.dimensions.key_size, options.recorded,
                                 problem.contract.softcap == 0 && !problem.has_bias(),
-                                problem.has_two_biases()});
+                                problem.has_two_biases(), problem.has_bias(),
+                                std::make_shared<EqualHistories>(problem, model.value > 0)});
 }
 
 void TileAuditor::audit_tile(const FilterTile& tile, AuditTally& tally) {
   Work work{.tile = tile, .tally = tally};
+  if (likely_ && likely_->model.value > 0) {
+    work.equal = likely_->equal->of(tile.batch, tile.kv_head);
+  }
   work.outputs.resize(padded(static_cast<std::size_t>(problem_.dimensions.value_size)));
   work.sure_errors.resize(work.outputs.size());
   work.sure_shares.resize(work.outputs.size());
@@ -231,7 +235,9 @@ void TileAuditor::audit_row(std::size_t r, Work& work) {
   problem_.output->read_rows(tile.batch, row.head, row.row, row.row + 1, work.outputs.data(),
                              static_cast<std::size_t>(tile.columns));
   work.open_columns.clear();
-  if (likely_) work.likely.emplace(*likely_, tile, r, problem_.sink_of(row.head));
+  if (likely_) {
+    work.likely.emplace(*likely_, tile, r, problem_.sink_of(row.head), work.equal.get());
+  }
   settle_sure_elements(r, work);
   OpenRow open{r, {}};
   for (std::int64_t c = 0; c < problem_.dimensions.value_size; ++c) {

@@ -44,11 +44,12 @@ struct TileAuditor::OpenRow {
 struct TileAuditor::Work {
   const FilterTile& tile;
   AuditTally& tally;
-  std::vector<double> outputs = {};           // of the current row, padded for vectors
-  std::vector<double> sure_errors = {};       // of the current row: surely_within's ulp_errors
-  std::vector<double> sure_shares = {};       // and its shares
-  std::optional<LikelyInterval> likely = {};  // of the current row
-  std::vector<OpenRow> open_rows = {};        // waiting for more
+  std::vector<double> outputs = {};                // of the current row, padded for vectors
+  std::vector<double> sure_errors = {};            // of the current row: surely_within's ulp_errors
+  std::vector<double> sure_shares = {};            // and its shares
+  std::shared_ptr<const EqualHistory> equal = {};  // where the model rounds values
+  std::optional<LikelyInterval> likely = {};       // of the current row
+  std::vector<OpenRow> open_rows = {};             // waiting for more
   std::unique_ptr<RoundingRows> rounding_rows = {};  // made when first needed
   std::vector<std::int64_t> open_columns = {};
   NullRow nulls = {};                // of the current row

@@ -70,6 +70,38 @@ T sink_score_variance(const PrecisionModel& model, const T& weight, const T& sco
   return weight * weight * ue2 / T(3) * (score * score + distance * distance + T(4));
 }
 
+/// What a class of keys with equal scores adds to the variance. They have one rounding of the score
+/// and exponential, which moves the output by sigma |sum w_j (v_j - o)|, and one of the weight, by
+/// u_p |sum w_j v_j|. Beside the terms of the keys one by one, since not all roundings of equal
+/// scores need be equal. `variance`: the largest sigma_j^2.
+template <class T>
+T equal_scores_variance(const PrecisionModel& model, const T& variance, const T& away,
+                        const T& weighted_sum) {
+  const T up2(model.weight * model.weight);
+  return variance * away * away + up2 / T(3) * weighted_sum * weighted_sum;
+}
+
+/// The same of keys with equal values v, for models that round them: u_v |v| sum w_j.
+template <class T>
+T equal_values_variance(const PrecisionModel& model, const T& weight, const T& value) {
+  const T uv2(model.value * model.value);
+  return uv2 / T(3) * weight * weight * value * value;
+}
+
+/// What rounds in a running sum of n terms, times its unit roundoff squared: (n/6) of the squares
+/// of the terms as a random walk, (n/9) of the square of the sum. c equal terms have one error
+/// while the sum stays between two powers of two, a multiple of the same unit: half of them at most
+/// at once, of half of the unit, which makes c^2/45 for c/9 and about c^2/24 for c/6. `equal`: the
+/// sum of c^2.
+template <class T>
+T walk_variance(const T& terms, const T& equal) {
+  return terms / T(6) + equal / T(24);
+}
+template <class T>
+T sum_variance(const T& terms, const T& equal) {
+  return terms / T(9) + equal / T(45);
+}
+
 /// The part of a term that is lost, the same way each time, where numbers are `unit` apart by two:
 /// all of one below the unit, a unit of a larger one, and nothing from `gone` units on, since such
 /// terms are rounded up as often as down. Continuous, so that no verdict hangs on one key.
@@ -107,6 +139,7 @@ struct LikelyRow {
   T denominator_coherence = T(0);   ///< of their sum: 2 u_l over the weights' sd over the keys
   T lost_weights = T(0);            ///< sum of lost_part(w_j, u_l, gone_from_sum)
   T weight_underflow = T(0);        ///< t_p, as row_weight_underflow
+  T equal_weights = T(0);           ///< sum of c^2 over classes of c equal scores
 };
 
 /// What the bound needs of one column: sums over the visible keys of the row.
@@ -125,6 +158,7 @@ struct LikelyColumn {
   T query_covariance = T(0);        ///< scale^2 sum_t q_t^2 Cov_w(k_t, v_c)^2
   T lost_values = T(0);             ///< sum of lost_part(w_j |v_jc|, u_a A_c, gone_from_sum)
   T underflown_values = T(0);       ///< sum of lost_part(w_j, t_p, gone_from_format) |v_jc|
+  T equal_classes = T(0);           ///< what keys that round alike add to the variance
 };
 
 /// `spacing` of roundings over the `deviation` of what is rounded, at most 1.
@@ -147,10 +181,12 @@ T accumulated_magnitude(const LikelyColumn<T>& column) {
 }
 
 /// var_c = sum w_j^2 sigma_j^2 (v_jc - o_c)^2 + ((u_p^2 + u_v^2)/3 + u_a^2 n/6) sum w_j^2 v_jc^2
-///         + (u_a^2 + u_l^2) n/9 o_c^2
+///         + (u_a^2 + u_l^2) n/9 o_c^2, with what equal terms add (walk_variance, sum_variance)
 ///         + u_x^2/3 scale^2 sum_t q_t^2 Cov_w(k_t, v_c)^2
 ///         + (t_p^2 + t_i^2)/3 sum v_jc^2 + 2 t_i^2/3 n (1 + o_c^2)
-/// Third line: the rounding of the query is common to all keys. Last line, with t_p, t_i the
+///         + equal_scores_variance of classes of equal scores, the first term of it of classes of
+///           equal keys, and equal_values_variance of classes of equal values
+/// Third line: the rounding of the query is common to all keys. Fourth line, with t_p, t_i the
 /// weight's and the inner underflow: a weight below the normal range, its product with v, and the
 /// sums' rescalings.
 template <class T>
@@ -165,9 +201,12 @@ T likely_variance(const PrecisionModel& model, const LikelyRow<T>& row,
   const T tp2 = row.weight_underflow * row.weight_underflow;
   const T ti2(model.inner_underflow * model.inner_underflow);
   const T tiny = (tp2 + ti2) / T(3) * column.squares + ti2 * T(2) / T(3) * n * (T(1) + o2);
+  const T& equal = row.equal_weights;
   return column.spread + row.sink_variance * o2 +
-         (upv2 / T(3) + ua2 * n / T(6)) * column.weighted_squares + (ua2 + ul2) * n / T(9) * o2 +
-         ux2 / T(3) * column.query_covariance + tiny;
+         (upv2 / T(3) + ua2 * walk_variance(n, equal)) * column.weighted_squares +
+         (ua2 * sum_variance(n, row.equal_weights) + ul2 * sum_variance(n, row.equal_weights)) *
+             o2 +
+         ux2 / T(3) * column.query_covariance + tiny + column.equal_classes;
 }
 
 /// What is common to all keys or has always the same sign:

@@ -1,5 +1,8 @@
 #include "gqa/audit/models/precision_model.hpp"
 
+#include <numeric>
+#include <utility>
+
 #include "gqa/num/arithmetic.hpp"
 
 namespace gqa {
@@ -85,6 +88,7 @@ RoundingBound::RoundingBound(const PrecisionModel& model, const RowRounding& row
   }
   likely_row_.visible = Ball(static_cast<double>(row.visible));
   likely_row_.key_size = Ball(static_cast<double>(row.key_size));
+  likely_row_.equal_weights = Ball(squared_sizes(row.equal.scores));
   likely_row_.weight_underflow = row_weight_underflow(model, denominator);
   if (row.sink_weight) {
     likely_row_.sink_variance = sink_score_variance(model, *row.sink_weight, *row.sink_score,
@@ -96,6 +100,12 @@ RoundingBound::RoundingBound(const PrecisionModel& model, const RowRounding& row
   likely_row_.denominator_coherence = ball_coherence(
       Ball(2 * model.denominator), deviation_of(total, squares, likely_row_.visible));
   bound_weak_keys();
+  for (const EqualClass& members : row.equal.scores) {
+    score_class_variances_.push_back(largest_variance(members));
+  }
+  for (const EqualClass& members : row.equal.keys) {
+    key_class_variances_.push_back(largest_variance(members));
+  }
   // Below that nothing is left to see beside any rounding.
   for (const Ball& weight : row.weights) {
     if (model.weight_underflow < 0x1p-100) break;
@@ -113,6 +123,61 @@ Ball RoundingBound::score_variance_of(std::size_t k) const {
   squares.distance = square(row_.scores[k] - largest_score_);
   if (!row_.biases.empty()) squares.bias = square(row_.biases[k]);
   return score_variance(model_, row_.key_size, row_.plain, squares);
+}
+
+Ball RoundingBound::largest_variance(const EqualClass& members) const {
+  Ball largest;
+  for (const std::size_t k : members) largest = max(largest, score_variance_of(k));
+  return largest;
+}
+
+Ball RoundingBound::equal_classes_of_denominator() const {
+  Ball variance;
+  const auto add = [&](const std::vector<EqualClass>& classes, const std::vector<Ball>& variances) {
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      Ball weight;
+      for (const std::size_t k : classes[i]) weight += row_.weights[k];
+      variance += variances[i] * square(weight);
+    }
+  };
+  add(row_.equal.scores, score_class_variances_);
+  add(row_.equal.keys, key_class_variances_);
+  return variance;
+}
+
+Ball RoundingBound::equal_classes(std::span<const Ball* const> values, const Ball& output) const {
+  Ball variance;
+  const auto sums = [&](const EqualClass& members) {
+    std::pair<Ball, Ball> sums;  // sum w (v - o), sum w v
+    for (const std::size_t k : members) {
+      sums.first += row_.weights[k] * (*values[k] - output);
+      sums.second += row_.weights[k] * *values[k];
+    }
+    return sums;
+  };
+  for (std::size_t i = 0; i < row_.equal.scores.size(); ++i) {
+    const auto [away, weighted_sum] = sums(row_.equal.scores[i]);
+    variance += equal_scores_variance(model_, score_class_variances_[i], away, weighted_sum);
+  }
+  for (std::size_t i = 0; i < row_.equal.keys.size(); ++i) {
+    variance += key_class_variances_[i] * square(sums(row_.equal.keys[i]).first);
+  }
+  return variance;
+}
+
+// What values that are rounded alike add.
+Ball RoundingBound::equal_values(std::span<const Ball* const> values) const {
+  Ball variance;
+  std::vector<double> numbers;
+  for (const Ball* value : values) numbers.push_back(value->midpoint_double());
+  EqualClass all(numbers.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  for (const EqualClass& members : equal_numbers(all, numbers)) {
+    Ball weight;
+    for (const std::size_t k : members) weight += row_.weights[k];
+    variance += equal_values_variance(model_, weight, *values[members.front()]);
+  }
+  return variance;
 }
 
 // The keys that do not dominate, and for models that round operands the mean key.
@@ -224,6 +289,8 @@ RoundingBounds RoundingBound::column(std::span<const Ball* const> values,
                      deviation_of(weighted_sum, sums.weighted_squares, likely_row_.visible));
   sums.lost_values = lost_values(values, Ball(model_.accumulation) * accumulated_magnitude(sums));
   if (model_.operand > 0) sums.query_covariance = query_covariance(values, output);
+  sums.equal_classes = equal_classes(values, output);
+  if (model_.value > 0) sums.equal_classes += equal_values(values);
   magnitudes.output = sums.output;
   return {likely_bound(model_, likely_row_, sums, recorded_), (*worst_)(magnitudes, recorded_)};
 }

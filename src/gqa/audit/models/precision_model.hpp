@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gqa/audit/models/equal_classes.hpp"
 #include "gqa/audit/models/likely_bound.hpp"
 #include "gqa/audit/models/worst_bound.hpp"
 #include "gqa/num/ball.hpp"
@@ -59,6 +60,7 @@ struct RowRounding {
   std::vector<Ball> biases;  ///< |mask_j| + |slope distance_j| where both are added; else empty
   std::optional<Ball> sink_score;
   std::optional<Ball> sink_weight;
+  EqualClasses equal;  ///< of the visible keys
   /// For models that round operands: q, and k_j of the visible keys, one after the other.
   std::vector<Ball> query;
   std::vector<Ball> keys;
@@ -89,7 +91,7 @@ class RoundingBound {
   RoundingBound(const PrecisionModel& model, const RowRounding& row,
                 const FormatRounding& recorded);
 
-  /// `values[k]` is v_c of the k-th visible key, `output` encloses o_c.
+  /// `values[k]` is v_c of the k-th visible key, a number of binary64; `output` encloses o_c.
   RoundingBounds column(std::span<const Ball* const> values, const Ball& output) const;
 
   const LikelyRow<Ball>& likely_row() const { return likely_row_; }
@@ -97,22 +99,29 @@ class RoundingBound {
   /// sigma_k^2, and times w_k^2.
   Ball score_variance_of(std::size_t k) const;
   const Ball& weighted_variance(std::size_t k) const { return weighted_variance_[k]; }
+  /// What keys that round alike add to the variance of the denominator.
+  Ball equal_classes_of_denominator() const;
   RowExtremes extremes() const;
 
  private:
   void bound_weak_keys();
   Ball lost_values(std::span<const Ball* const> values, const Ball& unit) const;
+  Ball largest_variance(const EqualClass& members) const;
+  Ball equal_classes(std::span<const Ball* const> values, const Ball& output) const;
+  Ball equal_values(std::span<const Ball* const> values) const;
   Ball query_covariance(std::span<const Ball* const> values, const Ball& output) const;
 
   const PrecisionModel& model_;
   const RowRounding& row_;
   FormatRounding recorded_;
   Ball largest_score_;
-  std::vector<Ball> weighted_variance_;   // w_k^2 sigma_k^2 per visible key
-  std::vector<Ball> weak_weights_;        // r_k w_k
-  Ball weak_mean_;                        // of the scores under those
-  std::vector<Ball> underflown_weights_;  // what their format loses of w_k; empty: nothing
-  std::vector<Ball> mean_key_;            // sum w_k k_k, for models that round operands
+  std::vector<Ball> weighted_variance_;      // w_k^2 sigma_k^2 per visible key
+  std::vector<Ball> weak_weights_;           // r_k w_k
+  Ball weak_mean_;                           // of the scores under those
+  std::vector<Ball> underflown_weights_;     // what their format loses of w_k; empty: nothing
+  std::vector<Ball> score_class_variances_;  // largest sigma^2 of each class
+  std::vector<Ball> key_class_variances_;
+  std::vector<Ball> mean_key_;  // sum w_k k_k, for models that round operands
   LikelyRow<Ball> likely_row_;
   std::optional<WorstBound> worst_;
 };

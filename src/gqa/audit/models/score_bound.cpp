@@ -99,6 +99,7 @@ WeightBound::WeightBound(const PrecisionModel& model, RowRounding rounding,
     weighted_variance_ += bound_.likely_row().sink_variance;
     mean_score_ += *row.sink_weight * *row.sink_score;
   }
+  weighted_variance_ += bound_.equal_classes_of_denominator();
   // A rounded query moves all scores alike.
   weighted_variance_ += square(Ball(model.operand)) / Ball(3) * products;
   const LseParts parts{largest_score_, log_denominator_, largest_score_ + log_denominator_};
@@ -130,7 +131,8 @@ RoundingBounds WeightBound::weight(std::size_t k) const {
   const Ball ue2(model_.exponential * model_.exponential);
   const Ball ul2(model_.denominator * model_.denominator);
   const Ball variance = square(Ball(1) - w) * bound_.score_variance_of(k) + weighted_variance_ +
-                        (up2 + ue2) / Ball(3) + ul2 * n / Ball(9);
+                        (up2 + ue2) / Ball(3) +
+                        ul2 * sum_variance(n, bound_.likely_row().equal_weights);
   const Ball common =
       Ball(2 * model_.score + model_.exponential) * abs(row_.scores[k] - mean_score_) +
       normaliser_common();
@@ -153,10 +155,12 @@ RoundingBounds WeightBound::lse(const Ball& lse) const {
   const Ball ul2(model_.denominator * model_.denominator);
   const LseParts parts{largest_score_, log_denominator_, lse};
   RoundingBounds bounds;
-  bounds.likely = Ball(model_.lambda) * sqrt(weighted_variance_ + ul2 * n / Ball(9)) +
-                  Ball(2 * model_.score + model_.exponential) * abs(mean_score_) +
-                  normaliser_common() + lse_rounding(model_, parts) +
-                  stored_output(recorded_, abs(lse)) + lse_underflow(model_, row_.visible);
+  bounds.likely =
+      Ball(model_.lambda) *
+          sqrt(weighted_variance_ + ul2 * sum_variance(n, bound_.likely_row().equal_weights)) +
+      Ball(2 * model_.score + model_.exponential) * abs(mean_score_) + normaliser_common() +
+      lse_rounding(model_, parts) + stored_output(recorded_, abs(lse)) +
+      lse_underflow(model_, row_.visible);
   bounds.worst = worst_lse(model_, below_, row_.visible, parts, recorded_);
   return bounds;
 }

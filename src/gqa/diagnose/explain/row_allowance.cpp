@@ -5,7 +5,9 @@
 #include <limits>
 #include <numeric>
 
+#include "gqa/attention/seen_keys.hpp"
 #include "gqa/audit/models/ball_norms.hpp"
+#include "gqa/audit/models/equal_classes.hpp"
 #include "gqa/num/arithmetic.hpp"
 
 namespace gqa {
@@ -130,6 +132,7 @@ class LikelyEstimate {
       }
     }
     add_lost(sums, asked);
+    add_equal(sums, asked);
     std::vector<double> bounds;
     for (std::size_t c = 0; c < sums.size(); ++c) {
       bounds.push_back(search_factor(model_) * bound(sums[c], row_.output[asked[c]]));
@@ -149,6 +152,7 @@ class LikelyEstimate {
     double weak_scores = 0;       // sum r w (s - mean) v
     double underflown = 0;        // sum of what their format loses of weights, times |v|
     double lost = 0;              // sum of what the running sum loses of w |v|
+    double equal = 0;             // what keys with equal scores add to the variance
   };
 
   // What the unit of a column's running sum is shows only once its squares are summed.
@@ -165,6 +169,39 @@ class LikelyEstimate {
         sums[c].lost += lost_part(std::abs(term), unit, gone_from_sum);
       }
     }
+  }
+
+  // Of equal scores alone: that equal keys may have others, and values be rounded, is for the
+  // enclosures.
+  void add_equal(std::vector<ColumnSums>& sums, std::span<const std::size_t> asked) const {
+    const std::int64_t head = behaviour_.value_head[static_cast<std::size_t>(place_.head)];
+    for (const EqualClass& members : classes_of(labels_of_scores())) {
+      std::vector<double> away(sums.size()), weighted(sums.size());
+      double variance = 0;
+      for (const std::size_t k : members) {
+        const OperandRow values =
+            behaviour_.value_row(place_.batch, head, static_cast<std::int64_t>(row_.visible[k]));
+        variance = std::max(variance, variance_[k]);
+        for (std::size_t c = 0; c < sums.size(); ++c) {
+          const double v =
+              row_.reads_zero(k) ? 0 : factor_ * values[static_cast<std::int64_t>(asked[c])];
+          away[c] += row_.weights[k] * (v - row_.output[asked[c]]);
+          weighted[c] += row_.weights[k] * v;
+        }
+      }
+      for (std::size_t c = 0; c < sums.size(); ++c) {
+        sums[c].equal += equal_scores_variance(model_, variance, away[c], weighted[c]);
+      }
+    }
+  }
+
+  std::vector<std::int64_t> labels_of_scores() const {
+    std::vector<std::size_t> order(row_.scores.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [this](std::size_t k) { return row_.scores[k]; });
+    return labels_of_runs(order, [this](std::size_t a, std::size_t b) {
+      return row_.scores[b] - row_.scores[a] <= 1e-13 * (1 + std::abs(row_.scores[b]));
+    });
   }
 
   // The keys that do not dominate, as RoundingBound::bound_weak_keys.
@@ -202,6 +239,7 @@ class LikelyEstimate {
           lost_part(std::abs(row_.weights[k]), model_.denominator, gone_from_sum);
     }
     likely_row_.weight_underflow = row_weight_underflow(model_, denominator);
+    likely_row_.equal_weights = squared_sizes(classes_of(labels_of_scores()));
     read_weak_keys();
     double total = 0, squares = 0, mean = 0, score_squares = 0;
     for (std::size_t k = 0; k < row_.scores.size(); ++k) {
@@ -242,6 +280,7 @@ class LikelyEstimate {
     column.score_covariance = std::abs(sums.weak_scores);
     column.lost_values = sums.lost;
     column.underflown_values = sums.underflown;
+    column.equal_classes = sums.equal;
     // As if the query's coordinates met the values independently, with room: the sum itself is for
     // the enclosures.
     if (model_.operand > 0) {
@@ -337,16 +376,22 @@ RowRounding rounding_of(const Behaviour& behaviour, const RowPlace& place,
   rounding.query_norm2 = norm2(vector);
   rounding.query_norm4_squared = norm4_squared(vector);
   const std::int64_t kv_head = behaviour.key_head[static_cast<std::size_t>(place.head)];
+  EqualRows equal(behaviour.key_size());
+  std::vector<std::int64_t> kinds;
+  std::vector<double> key(extent(behaviour.key_size()));
   for (const std::size_t j : row.visible) {
-    vector.clear();
     for (std::int64_t d = 0; d < behaviour.key_size(); ++d) {
-      vector.emplace_back(behaviour.key_at(place.batch, kv_head, static_cast<std::int64_t>(j), d));
+      key[extent(d)] = behaviour.key_at(place.batch, kv_head, static_cast<std::int64_t>(j), d);
     }
+    equal.add(key.data());
+    kinds.push_back(equal.kind(key.data()));
+    vector.assign(key.begin(), key.end());
     if (!std::ranges::all_of(vector, &Ball::is_finite)) std::ranges::fill(vector, Ball(0));
     rounding.keys.insert(rounding.keys.end(), vector.begin(), vector.end());
     rounding.key_norm2.push_back(norm2(vector));
     rounding.key_norm4_squared.push_back(norm4_squared(vector));
   }
+  rounding.equal = equal_classes(labels_of_enclosed(row.scores), kinds);
   rounding.raw_scores = row.raw_scores;
   rounding.scores = row.scores;
   rounding.weights = row.weights;
