@@ -99,7 +99,7 @@ def calibrate(auditor, options):
     seed = options.seed
     while time.time() < end:
         for size in options.sizes or SIZES:
-            for setting in rk.SETTINGS:
+            for setting in options.settings or rk.SETTINGS:
                 for preset in presets:
                     if time.time() > end:
                         break
@@ -282,6 +282,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--heads", type=int, default=HEADS, help="problems of one recording")
+    parser.add_argument("--settings", type=lambda text: text.split(","))
     parser.add_argument("--presets", type=lambda text: text.split(","))
     parser.add_argument("--sizes", type=lambda text: [
         tuple(int(n) for n in size.split("x")) for size in text.split(",")])

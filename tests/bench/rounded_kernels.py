@@ -267,6 +267,9 @@ SETTINGS = [
     "normal", "uniform", "queries x 2", "queries x 4", "values + 1", "equal scores", "sink 8",
     "sink 12", "sink 17", "sink 25", "sink 17, its value small", "sink 12, its value large",
     "sink 17, values near 1", "sink 25, its value 0", "values are keys", "large equal scores",
+    "3 kinds of keys", "10 kinds of keys", "3 kinds of keys and values",
+    "10 kinds of keys and values", "3 kinds of values", "3 kinds of keys where the query sees",
+    "integers to 1", "integers to 3",
 ]
 
 
@@ -304,4 +307,18 @@ def operands(rng, setting, heads, rows, keys, size):
         q = q + 2 * common
         k = k * 0.5 + 2 * common
         v = k + 0.0
+    if setting.startswith("integers"):
+        most = int(setting.split()[-1])
+        q, k = [rng.integers(-most, most + 1, x.shape).astype(float) for x in (q, k)]
+    if "kinds of" in setting:
+        kinds = int(setting.split()[0])
+        pick = rng.integers(0, kinds, keys)
+        if "values" in setting:
+            v = 1 + v[:, pick]
+        if "sees" in setting:
+            half = size // 2
+            q[..., half:] = 0
+            k[..., :half] = k[:, pick][..., :half]
+        elif "keys" in setting:
+            k = k[:, pick]
     return q, k, v

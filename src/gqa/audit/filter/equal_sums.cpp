@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "gqa/audit/filter/filter_bias.hpp"
 #include "gqa/audit/models/likely_bound.hpp"
@@ -54,12 +56,13 @@ struct Root {
 
 }  // namespace
 
-EqualSums::EqualSums(const EqualRow& row, std::size_t columns) : columns_(columns) {
+EqualSums::EqualSums(const EqualRow& row, std::vector<std::size_t> columns)
+    : columns_(std::move(columns)) {
   std::vector<std::size_t> visible;
   for (std::size_t j = 0; j < row.scores.size(); ++j) {
     if (row.scores[j] != hidden_score) visible.push_back(j);
   }
-  of_key_.resize(row.scores.size());
+  of_key_.assign(row.scores.size(), {-1, -1, -1});
   const std::vector<std::int64_t> kinds = chosen(row.keys, visible);
   const std::vector<std::int64_t> labels = labels_of_scores(row, visible);
   const std::vector<EqualClass> scores = classes_of(labels);
@@ -82,45 +85,55 @@ EqualSums::EqualSums(const EqualRow& row, std::size_t columns) : columns_(column
   for (std::size_t i = 0; i < scores.size(); ++i) add_size(sizes_, scores[i], certain[i] != 0);
   std::vector<EqualClass> values;
   if (row.rounds_values) values = classes_of(chosen(row.values, visible));
-  usable_ = (scores.size() + keys.size() + values.size()) * columns_ <= most_sums;
+  usable_ = (scores.size() + keys.size() + values.size()) * columns_.size() <= most_sums;
   if (!usable_) return;
   take(scores, visible, What::scores, certain);
   take(keys, visible, What::keys, std::vector<char>(keys.size(), row.exact || !row.biased));
   take(values, visible, What::values, std::vector<char>(values.size(), 1));
-  sums_.resize(classes_.size() * columns_);
+  sums_.resize(classes_.size() * columns_.size());
   magnitudes_.resize(sums_.size());
 }
 
 void EqualSums::take(std::vector<EqualClass> classes, std::span<const std::size_t> visible,
                      What what, const std::vector<char>& certain) {
   for (std::size_t i = 0; i < classes.size(); ++i) {
-    for (const std::size_t k : classes[i]) of_key_[visible[k]].push_back(classes_.size());
+    for (const std::size_t k : classes[i]) {
+      of_key_[visible[k]][static_cast<std::size_t>(what)] =
+          static_cast<std::int32_t>(classes_.size());
+    }
     classes_.push_back({what, certain[i] != 0});
   }
 }
 
 void EqualSums::add(std::size_t key, double weight, double variance, const double* values) {
-  for (const std::size_t at : of_key_[key]) add_class(at, weight, variance, values);
+  for (const std::int32_t at : of_key_[key]) {
+    if (at >= 0) add_class(static_cast<std::size_t>(at), weight, variance, values);
+  }
 }
 
 void EqualSums::add_class(std::size_t at, double weight, double variance, const double* values) {
   Class& of = classes_[at];
   of.weight += weight;
   of.variance = std::max(of.variance, variance);
-  double* sums = sums_.data() + at * columns_;
-  if (of.what == What::values) {
-    std::copy_n(values, columns_, sums);
-    return;
-  }
-  double* magnitudes = magnitudes_.data() + at * columns_;
-  for (std::size_t c = 0; c < columns_; ++c) {
-    sums[c] += weight * values[c];
-    magnitudes[c] += weight * std::abs(values[c]);
+  const std::size_t first = at * columns_.size();
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const double value = values[columns_[i]];
+    if (of.what == What::values) {
+      sums_[first + i] = value;
+    } else {
+      sums_[first + i] += weight * value;
+      magnitudes_[first + i] += weight * std::abs(value);
+    }
   }
 }
 
 Interval EqualSums::variance(const PrecisionModel& model, std::size_t column, double output,
                              double magnitude, const Errors& errors) const {
+  const auto found = std::ranges::lower_bound(columns_, column);
+  if (found == columns_.end() || *found != column) {
+    return {0, std::numeric_limits<double>::infinity()};
+  }
+  const auto at = static_cast<std::size_t>(found - columns_.begin());
   const double up2 = square(model.weight) / 3;
   Root away;          // sigma A
   Root weighted;      // u_p B
@@ -129,12 +142,12 @@ Interval EqualSums::variance(const PrecisionModel& model, std::size_t column, do
   const double size = std::abs(output);
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     const Class& of = classes_[i];
-    const double sum = sums_[i * columns_ + column];
+    const double sum = sums_[i * columns_.size() + at];
     if (of.what == What::values) {
       values += equal_values_variance(model, of.weight, sum);
       continue;
     }
-    const double total = magnitudes_[i * columns_ + column] + of.weight * size;
+    const double total = magnitudes_[i * columns_.size() + at] + of.weight * size;
     const double error = errors.weight * total + errors.output * of.weight;
     if (of.certain) {
       away.squares += of.variance * square(sum - of.weight * output);
@@ -143,12 +156,12 @@ Interval EqualSums::variance(const PrecisionModel& model, std::size_t column, do
       unsure += of.variance * square(total + error);
     }
     if (of.what != What::scores) continue;
-    const double of_weights = errors.weight * magnitudes_[i * columns_ + column];
+    const double of_weights = errors.weight * magnitudes_[i * columns_.size() + at];
     if (of.certain) {
       weighted.squares += up2 * square(sum);
       weighted.errors += up2 * square(of_weights);
     } else {
-      unsure += up2 * square(magnitudes_[i * columns_ + column] + of_weights);
+      unsure += up2 * square(magnitudes_[i * columns_.size() + at] + of_weights);
     }
   }
   const Interval of_scores = away.square_between(errors.variance);

@@ -1,6 +1,7 @@
 // What keys that round alike add to the likely bound of one row, between bounds, from binary64.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,13 +35,14 @@ struct EqualRow {
 /// they may fall into any classes, of which (sum w |v - o|)^2 is a bound in all.
 class EqualSums {
  public:
-  EqualSums(const EqualRow& row, std::size_t columns);
+  /// `columns`: those that will be asked for, ascending.
+  EqualSums(const EqualRow& row, std::vector<std::size_t> columns);
 
   /// False where there are so many classes that their sums are not kept.
   bool is_usable() const { return usable_; }
   /// LikelyRow::equal_weights.
   const Interval& weights() const { return sizes_; }
-  /// Adds a visible key in some class, with its weight, sigma^2 and values [columns].
+  /// Adds a visible key, with its weight, sigma^2 and values [dv].
   void add(std::size_t key, double weight, double variance, const double* values);
 
   struct Errors {
@@ -49,6 +51,7 @@ class EqualSums {
     double variance = 0;  ///< of sigma^2, relative
   };
   /// `magnitude`: sum w |v| of the column, or 0 if all of its values differ.
+  /// Infinite above for a column that was not named.
   Interval variance(const PrecisionModel& model, std::size_t column, double output,
                     double magnitude, const Errors& errors) const;
 
@@ -64,13 +67,14 @@ class EqualSums {
             const std::vector<char>& certain);
   void add_class(std::size_t at, double weight, double variance, const double* values);
 
-  std::size_t columns_;
+  std::vector<std::size_t> columns_;
   bool usable_ = true;
   Interval sizes_{0, 0};
   std::vector<Class> classes_;
-  std::vector<double> sums_;                      // classes x columns: sum w v; of values: v
-  std::vector<double> magnitudes_;                // classes x columns: sum w |v|
-  std::vector<std::vector<std::size_t>> of_key_;  // the classes in which a key is
+  std::vector<double> sums_;        // classes x columns: sum w v; of values: v
+  std::vector<double> magnitudes_;  // classes x columns: sum w |v|
+  // The classes in which a key is, one of each What; -1: none.
+  std::vector<std::array<std::int32_t, 3>> of_key_;
 };
 
 }  // namespace gqa

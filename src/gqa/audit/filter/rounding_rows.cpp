@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "gqa/audit/filter/blas.hpp"
 #include "gqa/audit/filter/filter_bias.hpp"
@@ -201,14 +202,15 @@ void RoundingRows::add_product(Factor f, std::size_t keys, const std::vector<dou
   }
 }
 
-void RoundingRows::refine(std::span<const std::size_t> rows) {
+void RoundingRows::refine(std::span<const std::size_t> rows,
+                          std::span<const std::vector<std::size_t>> columns) {
   if (rows.empty()) return;
   const OperandReader reader(problem_, options_, shape_, tile_->batch, tile_->kv_head);
   const auto block = static_cast<std::int64_t>(shape_.keys);
   const std::size_t per_row = shape_.key_stride * shape_.value_stride;
   covariances_.assign(rounds_operands() ? most_rows * per_row : 0, 0.0);
   mean_keys_.assign(most_rows * shape_.key_stride, 0.0);
-  find_equal(rows, reader);
+  find_equal(rows, columns, reader);
   for (std::int64_t begin = keys_.begin; begin < keys_.end; begin += block) {
     const std::int64_t end = std::min(keys_.end, begin + block);
     score_block(reader, begin, end);
@@ -241,7 +243,9 @@ void RoundingRows::keep_scores(std::span<const std::size_t> rows, const OperandR
   }
 }
 
-void RoundingRows::find_equal(std::span<const std::size_t> rows, const OperandReader& reader) {
+void RoundingRows::find_equal(std::span<const std::size_t> rows,
+                              std::span<const std::vector<std::size_t>> columns,
+                              const OperandReader& reader) {
   std::vector<std::size_t> some;
   for (const std::size_t k : rows) {
     if (rows_[k].may_repeat) some.push_back(k);
@@ -256,15 +260,18 @@ void RoundingRows::find_equal(std::span<const std::size_t> rows, const OperandRe
   const auto in_tile = [&](const RowKinds& kinds) {
     return std::span(kinds.numbers).subspan(extent(keys_.begin), extent(keys_.end - keys_.begin));
   };
-  for (const std::size_t k : some) {
-    Row& row = rows_[k];
+  std::vector<std::size_t> all(extent(tile_->columns));
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row& row = rows_[rows[i]];
+    if (!row.may_repeat) continue;
     EqualRow equal{row.scores, in_tile(equal_history_->keys), in_tile(equal_history_->values),
                    row.source->score_radius};
     equal.rounds_values = rounds_values;
     equal.biased = problem_.has_bias();
     // A query of zeros: all scores are.
     equal.exact = row.query_norm2 == 0 && !equal.biased;
-    row.equal.emplace(equal, extent(tile_->columns));
+    row.equal.emplace(equal, columns.empty() || columns[i].empty() ? all : columns[i]);
     row.least.equal_weights = row.equal->weights().lower;
     row.most.equal_weights = row.equal->weights().upper;
     row.scores = {};

@@ -55,8 +55,11 @@ class RoundingRows {
   /// Takes up rows of a tile with model terms, none of which is open or without a key.
   void read(const FilterTile& tile, std::span<const std::size_t> rows);
 
-  /// Reads the keys once more for those of the rows that were read.
-  void refine(std::span<const std::size_t> rows);
+  /// Reads the keys once more for those of the rows that were read. Where some of a row's keys may
+  /// round alike, its upper bounds are then known for `columns[i]` of the i-th of these rows,
+  /// ascending, or for all where that is empty.
+  void refine(std::span<const std::size_t> rows,
+              std::span<const std::vector<std::size_t>> columns = {});
 
   /// Lower and upper bound of likely for the k-th of the rows that were read, for an element
   /// whose reference is known within `radius`. `lost_values`: at least LikelyColumn's, for a row
@@ -125,7 +128,8 @@ class RoundingRows {
   double variance_of(const FilterRow& source, std::size_t j, double raw, double score,
                      double bias) const;
   void keep_scores(std::span<const std::size_t> rows, const OperandReader& reader);
-  void find_equal(std::span<const std::size_t> rows, const OperandReader& reader);
+  void find_equal(std::span<const std::size_t> rows,
+                  std::span<const std::vector<std::size_t>> columns, const OperandReader& reader);
   void refine_row(std::size_t k, std::int64_t begin, std::int64_t end);
   void add_covariance(std::size_t k, std::span<const double> row_weights, std::size_t keys);
   void join_covariance(std::size_t k);

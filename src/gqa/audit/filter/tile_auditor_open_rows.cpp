@@ -52,14 +52,21 @@ void TileAuditor::decide_open_rows(Work& work) {
 void TileAuditor::refine_open_rows(Work& work) {
   RoundingRows& rows = *work.rounding_rows;
   std::vector<std::size_t> further;
+  std::vector<std::vector<std::size_t>> columns;
   for (std::size_t k = 0; k < work.open_rows.size(); ++k) {
     const OpenRow& open = work.open_rows[k];
     const bool is_open = std::ranges::any_of(open.elements, [&](const Element& e) {
       return !decide(rows, k, e).decision.within.is_decided();
     });
-    if (open.nulls || is_open) further.push_back(k);
+    if (!open.nulls && !is_open) continue;
+    further.push_back(k);
+    columns.emplace_back();
+    if (open.nulls) continue;  // of all
+    for (const Element& e : open.elements) {
+      columns.back().push_back(static_cast<std::size_t>(e.column));
+    }
   }
-  rows.refine(further);
+  rows.refine(further, columns);
 }
 
 void TileAuditor::decide_open_row(std::size_t k, Work& work) {

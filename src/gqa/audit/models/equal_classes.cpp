@@ -2,22 +2,24 @@
 
 #include <algorithm>
 #include <numeric>
-#include <unordered_map>
 
 namespace gqa {
 
 // In the order of their first members.
 std::vector<EqualClass> classes_of(std::span<const std::int64_t> labels) {
-  std::unordered_map<std::int64_t, std::size_t> counts;
-  for (const std::int64_t label : labels) ++counts[label];
   std::vector<EqualClass> classes;
-  if (counts.size() == labels.size()) return classes;
-  std::unordered_map<std::int64_t, std::size_t> places;
+  if (labels.empty()) return classes;
+  const auto size = static_cast<std::size_t>(*std::ranges::max_element(labels)) + 1;
+  std::vector<std::int32_t> counts(size), places(size, -1);
+  for (const std::int64_t label : labels) ++counts[static_cast<std::size_t>(label)];
   for (std::size_t k = 0; k < labels.size(); ++k) {
-    if (counts[labels[k]] < 2) continue;
-    const auto [place, is_new] = places.try_emplace(labels[k], classes.size());
-    if (is_new) classes.emplace_back();
-    classes[place->second].push_back(k);
+    const auto label = static_cast<std::size_t>(labels[k]);
+    if (counts[label] < 2) continue;
+    if (places[label] < 0) {
+      places[label] = static_cast<std::int32_t>(classes.size());
+      classes.emplace_back().reserve(static_cast<std::size_t>(counts[label]));
+    }
+    classes[static_cast<std::size_t>(places[label])].push_back(k);
   }
   return classes;
 }

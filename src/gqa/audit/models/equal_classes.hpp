@@ -14,6 +14,7 @@ namespace gqa {
 using EqualClass = std::vector<std::size_t>;
 
 /// The members of every class that has two or more; `labels[k]` says in which the k-th key is.
+/// Precondition: labels are small numbers, not negative.
 std::vector<EqualClass> classes_of(std::span<const std::int64_t> labels);
 
 /// What of a row is equal, and so rounds alike.
