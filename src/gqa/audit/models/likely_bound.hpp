@@ -204,8 +204,8 @@ T likely_variance(const PrecisionModel& model, const LikelyRow<T>& row,
   const T& equal = row.equal_weights;
   return column.spread + row.sink_variance * o2 +
          (upv2 / T(3) + ua2 * walk_variance(n, equal)) * column.weighted_squares +
-         (ua2 + ul2) * sum_variance(n, equal) * o2 +
-         ux2 / T(3) * column.query_covariance + tiny + column.equal_classes;
+         (ua2 + ul2) * sum_variance(n, equal) * o2 + ux2 / T(3) * column.query_covariance + tiny +
+         column.equal_classes;
 }
 
 /// What is common to all keys or has always the same sign:
