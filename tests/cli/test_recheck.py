@@ -173,6 +173,27 @@ class Recheck(CommandLine):
             witness = self.audit(*flags, "--no-diagnosis", *recordings(), status=status)
             self.assert_confirmed(len(list(elements(witness))))
 
+    def test_keys_scores_and_values_that_repeat_are_confirmed(self):
+        metadata, tensors = safetensors_file.read(next(p for p in recordings() if p.stem == "gqa_prefill"))
+        shape, numbers = tensors["query"]
+        for name in ("key", "value"):
+            keys, width = tensors[name][0][2:]
+            rows = [tensors[name][1][n : n + width] for n in range(0, len(tensors[name][1]), width)]
+            kinds = [rows[n // keys * keys + n % 3] for n in range(len(rows))]
+            tensors[name] = (tensors[name][0], [x for row in kinds for x in row])
+        # The second half of the rows: a query that sees nothing, so that other keys have its score, too.
+        half = [0.0 if n // shape[3] % shape[2] >= shape[2] // 2 else x for n, x in enumerate(numbers)]
+        tensors["query"] = (shape, half)
+        tensors["lse"] = (shape[:3], [1.0] * (len(numbers) // shape[3]))
+        for slopes in (None, [2.0 ** -h for h in range(shape[1])]):
+            if slopes:
+                tensors["alibi_slopes"] = ([shape[1]], slopes)
+            path = self.folder / "repeats.safetensors"
+            safetensors_file.write(path, metadata, tensors)
+            for model in ("f32", "tf32", "f16-f32"):
+                witness = self.audit(path, "--model", model, "--no-diagnosis", status=WRONG)
+                self.assert_confirmed(len(list(elements(witness))))
+
     def test_every_lie_is_rejected(self):
         # One wrong element, of a row that every lie is about: the maps differ for head 3, and of 24 keys
         # it sees 11 by the causal rule alone.

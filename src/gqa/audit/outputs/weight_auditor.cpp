@@ -174,12 +174,7 @@ Enclosed ScoreAuditor::enclose_lse(std::int64_t head, std::int64_t row,
   for (const std::size_t key : visible) denominator += exp(at.result.scores[key] - largest);
   if (sink) denominator += exp(*sink - largest);
   Enclosed result{largest + log(denominator), std::nullopt};
-  if (at.bound) {
-    RoundingBounds bounds = at.bound->lse(result.reference);
-    // Nothing moves it further than the worst case.
-    if (bounds.worst.is_finite()) bounds.likely = min(bounds.likely, bounds.worst);
-    result.bounds = bounds;
-  }
+  if (at.bound) result.bounds = at.bound->lse(result.reference);
   return in_declared_base(problem_.contract.lse, model(), std::move(result));
 }
 
