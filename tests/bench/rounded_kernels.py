@@ -311,7 +311,7 @@ def operands(rng, setting, heads, rows, keys, size):
         most = int(setting.split()[-1])
         q, k = [rng.integers(-most, most + 1, x.shape).astype(float) for x in (q, k)]
     if "kinds of" in setting:
-        kinds = int(setting.split()[0])
+        kinds = min(int(setting.split()[0]), keys)
         pick = rng.integers(0, kinds, keys)
         if "values" in setting:
             v = 1 + v[:, pick]

@@ -258,8 +258,8 @@ class SmallThings(CommandLine):
 
         skip_under_sanitizers(self)
         answers = set()
-        # Below that OpenBLAS asks for its first buffers without end while it is loaded.
-        for mebibytes in range(300, 800, 100):
+        # Below some 300 OpenBLAS asks for its first buffers without end while it is loaded, before main.
+        for mebibytes in range(400, 900, 100):
 
             def bound(limit=mebibytes << 20):
                 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
