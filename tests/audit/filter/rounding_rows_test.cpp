@@ -238,3 +238,23 @@ TEST_CASE("rounding_rows: a coarse sum that loses small weights beside a large o
   const Sharpness found = check(plain.problem(), model);
   CHECK(found.bounded == found.elements);
 }
+
+TEST_CASE("rounding_rows: the bound grows where keys and values are copies of three") {
+  gqa_test::Random random(14);
+  Plain plain(random, 2, 300, gqa_test::Draw::normal, gqa_test::Draw::normal);
+  for (std::size_t j = 3; j < 300; ++j) {
+    for (std::size_t t = 0; t < 8; ++t) plain.key[j * 8 + t] = plain.key[j % 3 * 8 + t];
+    for (std::size_t c = 0; c < 4; ++c) plain.value[j * 4 + c] = plain.value[j % 3 * 4 + c];
+  }
+  // One step alone rounds coarsely: scores, weights or sums.
+  for (double PrecisionModel::*unit :
+       {&PrecisionModel::score, &PrecisionModel::weight, &PrecisionModel::denominator}) {
+    PrecisionModel model = f32_model;
+    model.*unit = 0x1p-10;
+    for (const bool counted : {false, true}) {
+      const Sharpness found = check(plain.problem(), model, {}, counted);
+      CHECK(found.repeated == 8);
+      CHECK(found.sharp_repeated == 8);
+    }
+  }
+}

@@ -46,7 +46,7 @@ bool agree_on_fresh_operands(const PlantedRules& a, const PlantedRules& b,
 }
 
 void plant_one(PlantedRules& rules, const PlantedSizes& s, Random& random) {
-  switch (random.integer(0, 8)) {
+  switch (random.integer(0, 9)) {
     case 0:
       rules.layout = rules.output_layout = random.pick({"BSHD", "SBHD", "BSH"});
       break;
@@ -60,6 +60,7 @@ void plant_one(PlantedRules& rules, const PlantedSizes& s, Random& random) {
     case 3:
       rules.left = random.integer(1, s.queries / 2);
       rules.causal = rules.causal || random.one_in(2);
+      if (!rules.causal && random.one_in(2)) rules.right = random.integer(1, 3);
       break;
     case 4:
       rules.scale = random.pick({0.1, 1.0, 0.5, 0.0625, 0.2973});
@@ -72,6 +73,12 @@ void plant_one(PlantedRules& rules, const PlantedSizes& s, Random& random) {
       break;
     case 7:
       rules.sink_of_zero = true;
+      break;
+    case 8:
+      rules.lengths.clear();
+      for (std::int64_t b = 0; b < s.batch; ++b) {
+        rules.lengths.push_back(random.integer(2 * s.keys / 3, s.keys - 1));
+      }
       break;
     default:
       rules.alibi = true;

@@ -165,7 +165,7 @@ class Completion {
     if (!interleaved) contract().head_map.list = std::move(map);
   }
 
-  // The length of another batch entry is that of the same kind of range that fits it best.
+  // The length of another batch entry is the one with which the rest of the range fits it best.
   void state_lengths() {
     std::vector<std::int64_t> lengths;
     for (std::int64_t b = 0; b < d_.batch; ++b) {
@@ -183,17 +183,8 @@ class Completion {
     const std::vector<SearchRow> rows = reader_.spread(batch, head_, kv_head_, count);
     // Rows without any key are zero.
     if (rows.empty()) return 0;
-    ScannedRange best;
-    best.misfit = misfit(
-        {{hypothesis_.range.causal, hypothesis_.range.alignment, {}, {}}, hypothesis_.score, 1},
-        rows);
-    const CausalAlignment alignment = hypothesis_.range.alignment;
-    for (const ScannedRange& range :
-         scan_ranges(rows, hypothesis_.score, std::span(&alignment, 1), false)) {
-      const bool same_kind = range.rule.length && range.rule.causal == hypothesis_.range.causal;
-      if (same_kind && range.misfit < best.misfit) best = range;
-    }
-    return best.rule.length.value_or(d_.keys);
+    return scan_lengths(rows, hypothesis_.score, hypothesis_.range, false)
+        .rule.length.value_or(d_.keys);
   }
 
   // exp of the logit: a row without the sink is o, with it f o, f = W / (W + sink).

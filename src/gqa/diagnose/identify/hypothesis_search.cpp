@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 
-#include "gqa/diagnose/identify/rule_scan.hpp"
+#include "gqa/diagnose/identify/band_scan.hpp"
 #include "gqa/num/arithmetic.hpp"
 
 namespace gqa::identification {
@@ -62,6 +63,37 @@ std::vector<ScoreRule> score_rules(std::span<const SearchRow> rows, const Featur
   return rules;
 }
 
+// The score rules that fit best by ranges of one number, for those that cost more to find.
+std::vector<std::size_t> best_rules(const std::vector<std::vector<ScannedRange>>& scanned) {
+  constexpr std::size_t most_rules = 8;
+  std::vector<std::size_t> order(scanned.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&scanned](std::size_t i) {
+    double least = 1;
+    for (const ScannedRange& range : scanned[i]) least = std::min(least, range.misfit);
+    return least;
+  });
+  order.resize(std::min(order.size(), most_rules));
+  return order;
+}
+
+// Bands, and lengths under ALiBi.
+void scan_further(std::span<const SearchRow> rows, const std::vector<ScoreRule>& scores,
+                  std::span<const CausalAlignment> alignments, bool free_sink,
+                  std::vector<std::vector<ScannedRange>>& scanned) {
+  const std::vector<std::size_t> order = best_rules(scanned);
+  tbb::parallel_for(std::size_t{0}, order.size(), [&](std::size_t n) {
+    const std::size_t i = order[n];
+    const auto bands = scan_bands(rows, scores[i], alignments, free_sink);
+    scanned[i].insert(scanned[i].end(), bands.begin(), bands.end());
+    if (!lengths_move_weights(rows, scores[i])) return;
+    RangeRule rule;
+    rule.alignment = alignments.front();
+    const ScannedRange best = scan_lengths(rows, scores[i], rule, free_sink);
+    if (best.rule.length != rows.front().keys()) scanned[i].push_back(best);
+  });
+}
+
 using RangeKey = std::pair<RangeKind, CausalAlignment>;
 
 RangeKey key_of(const ScannedRange& scanned) {
@@ -94,22 +126,15 @@ std::vector<Hypothesis> starting_points(const std::vector<std::vector<ScannedRan
 RangeRule range_again(const Hypothesis& hypothesis, RangeKind kind,
                       std::span<const SearchRow> rows) {
   const CausalAlignment alignment = hypothesis.range.alignment;
-  const auto scanned = scan_ranges(rows, hypothesis.score, std::span(&alignment, 1), false);
+  if (kind == RangeKind::length && lengths_move_weights(rows, hypothesis.score)) {
+    return scan_lengths(rows, hypothesis.score, hypothesis.range, false).rule;
+  }
+  const auto scan = kind == RangeKind::band ? scan_bands : scan_ranges;
+  const auto scanned = scan(rows, hypothesis.score, std::span(&alignment, 1), false);
   for (const ScannedRange& range : scanned) {
     if (range.kind == kind && range.misfit < 1) return range.rule;
   }
   return hypothesis.range;
-}
-
-RangeKind kind_of(const RangeRule& rule) {
-  if (rule.length) return rule.causal ? RangeKind::causal_length : RangeKind::length;
-  if (rule.causal) {
-    return rule.window.is_unbounded() ? RangeKind::causal : RangeKind::causal_window;
-  }
-  if (rule.window.left >= 0) {
-    return rule.window.right >= 0 ? RangeKind::window_both : RangeKind::window_left;
-  }
-  return rule.window.right >= 0 ? RangeKind::window_right : RangeKind::all;
 }
 
 FittedHypothesis fitted(Hypothesis start, std::span<const SearchRow> rows,
@@ -159,6 +184,7 @@ std::vector<FittedHypothesis> search_stage(std::span<const SearchRow> rows, Sear
   tbb::parallel_for(std::size_t{0}, scores.size(), [&](std::size_t i) {
     scanned[i] = scan_ranges(rows, scores[i], alignments, features.sink);
   });
+  scan_further(rows, scores, alignments, features.sink, scanned);
   const std::vector<Hypothesis> starts = starting_points(scanned, scores, settings.fitted);
   // A weak softcap is found from none on, beside the fit without one.
   const bool also_capped = !features.softcap;

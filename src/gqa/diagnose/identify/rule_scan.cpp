@@ -1,85 +1,19 @@
 #include "gqa/diagnose/identify/rule_scan.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
 
+#include "gqa/diagnose/identify/row_sums.hpp"
 #include "gqa/num/arithmetic.hpp"
 
 namespace gqa::identification {
 namespace {
-
-constexpr std::size_t scanned_columns = 8;
-
-// Prefix sums of one row.
-class RowSums {
- public:
-  RowSums(const SearchRow& row, const ScoreRule& score, std::int64_t position, bool free_sink)
-      : free_sink_(free_sink) {
-    const std::vector<std::size_t> columns = spread_columns(row.columns(), scanned_columns);
-    width_ = columns.size();
-    for (const std::size_t c : columns) {
-      target_[target_size_++] = row.output[c];
-      square_ += square(row.output[c]);
-    }
-    const std::vector<double> scores = scores_of(score, row, position);
-    double largest = row.sink.value_or(-std::numeric_limits<double>::infinity());
-    for (const double one : scores) largest = std::max(largest, one);
-    if (std::isfinite(largest)) {
-      sink_ = row.sink ? std::exp(*row.sink - largest) : 0;
-      if (score.sink) sink_ += *score.sink * std::exp(-largest);
-    }
-    weights_.assign(scores.size() + 1, 0.0);
-    values_.assign((scores.size() + 1) * width_, 0.0);
-    for (std::size_t j = 0; j < scores.size(); ++j) {
-      const double weight = std::isfinite(largest) ? std::exp(scores[j] - largest) : 0;
-      weights_[j + 1] = weights_[j] + weight;
-      const double* from = row.history->values.data() + j * row.columns();
-      for (std::size_t c = 0; c < width_; ++c) {
-        values_[(j + 1) * width_ + c] = values_[j * width_ + c] + weight * from[columns[c]];
-      }
-    }
-  }
-
-  double misfit(const KeyRange& keys) const {
-    if (keys.empty()) return 1;
-    if (!(square_ > 0)) return 0;
-    const auto begin = extent(keys.begin);
-    const auto end = extent(keys.end);
-    const double total = weights_[end] - weights_[begin] + sink_;
-    if (!(total > 0)) return 1;
-    const double* low = values_.data() + begin * width_;
-    const double* high = values_.data() + end * width_;
-    double products = 0, squares = 0;
-    for (std::size_t c = 0; c < width_; ++c) {
-      const double output = (high[c] - low[c]) / total;
-      products += output * target_[c];
-      squares += square(output);
-    }
-    // |t - f o|^2 = |t|^2 - 2 f o.t + f^2 |o|^2, least at f = o.t / |o|^2; a sink has f below 1.
-    const double least = squares > 0 ? std::clamp(products / squares, 0.0, 1.0) : 0;
-    const double factor = free_sink_ ? least : 1;
-    const double share = (square_ - 2 * factor * products + square(factor) * squares) / square_;
-    return share < 1 ? std::max(share, 0.0) : 1;
-  }
-
- private:
-  bool free_sink_;
-  std::size_t width_ = 0;
-  std::size_t target_size_ = 0;
-  std::array<double, scanned_columns> target_{};
-  double square_ = 0;
-  double sink_ = 0;
-  std::vector<double> weights_;
-  std::vector<double> values_;
-};
 
 RangeRule rule_of(RangeKind kind, CausalAlignment alignment, std::int64_t number) {
   RangeRule rule;
   rule.alignment = alignment;
   switch (kind) {
     case RangeKind::all:
+    case RangeKind::band:
       break;
     case RangeKind::causal:
       rule.causal = true;
@@ -158,6 +92,23 @@ ScannedRange best_of_kind(std::span<const SearchRow> rows, std::span<const RowSu
 
 }  // namespace
 
+RangeKind kind_of(const RangeRule& rule) {
+  const auto& [left, right] = rule.window;
+  if (rule.length) {
+    if (!rule.window.is_unbounded()) return RangeKind::band;
+    if (!rule.causal) return RangeKind::length;
+    const bool is_last = rule.alignment == CausalAlignment::bottom_right;
+    return is_last ? RangeKind::causal_length : RangeKind::band;
+  }
+  if (rule.causal) {
+    if (right > 0) return RangeKind::band;
+    return left < 0 ? RangeKind::causal : RangeKind::causal_window;
+  }
+  if (left >= 0 && right >= 0) return left == right ? RangeKind::window_both : RangeKind::band;
+  if (left >= 0) return RangeKind::window_left;
+  return right >= 0 ? RangeKind::window_right : RangeKind::all;
+}
+
 std::vector<CausalAlignment> alignments_of(const SearchRow& row, CausalAlignment first) {
   std::vector<CausalAlignment> all{first};
   const auto position = [&row](CausalAlignment alignment) {
@@ -172,6 +123,37 @@ std::vector<CausalAlignment> alignments_of(const SearchRow& row, CausalAlignment
     if (!known) all.push_back(alignment);
   }
   return all;
+}
+
+bool lengths_move_weights(std::span<const SearchRow> rows, const ScoreRule& score) {
+  constexpr double most_exponentials = 4e6;
+  if (rows.empty() || rows.front().length_is_given) return false;
+  const auto keys = static_cast<double>(rows.front().keys());
+  return score.slope.has_value() &&
+         square(keys) * static_cast<double>(rows.size()) <= most_exponentials;
+}
+
+ScannedRange scan_lengths(std::span<const SearchRow> rows, const ScoreRule& score, RangeRule rule,
+                          bool free_sink) {
+  ScannedRange best{kind_of(rule), rule, 2};
+  if (rows.empty()) return best;
+  std::vector<RowSums> sums;
+  for (std::int64_t length = rows.front().keys(); length > 0; --length) {
+    rule.length = length;
+    // Weights depend on positions through ALiBi alone, and positions on the length.
+    if (sums.empty() || score.slope || rows.front().slope) {
+      sums.clear();
+      for (const SearchRow& row : rows) {
+        sums.emplace_back(row, score, position_of(rule, row), free_sink);
+      }
+    }
+    double sum = 0;
+    for (std::size_t r = 0; r < rows.size(); ++r) sum += sums[r].misfit(keys_of(rule, rows[r]));
+    const double mean = sum / static_cast<double>(rows.size());
+    if (!(mean < best.misfit)) continue;
+    best = {kind_of(rule), rule, mean};
+  }
+  return best;
 }
 
 std::vector<ScannedRange> scan_ranges(std::span<const SearchRow> rows, const ScoreRule& score,

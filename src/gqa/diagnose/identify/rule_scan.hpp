@@ -18,7 +18,14 @@ enum class RangeKind {
   window_both,    ///< as many keys on either side
   length,         ///< the first so many keys
   causal_length,  ///< of those, causal from the bottom right
+  band,           ///< more numbers than one: of scan_bands
 };
+
+RangeKind kind_of(const RangeRule& rule);
+/// Is it one of the kinds that have one number at most?
+inline bool is_simple(const RangeRule& rule) {
+  return kind_of(rule) != RangeKind::band;
+}
 
 /// The best range of one kind and alignment.
 struct ScannedRange {
@@ -34,10 +41,16 @@ std::vector<CausalAlignment> alignments_of(const SearchRow& row, CausalAlignment
 /// With `free_sink` each row is fitted with a sink of its own, whose weight shrinks the row.
 /// Misfits are those of a few columns.
 ///
-/// Method: with w_j = exp(score_j) and prefix sums W and V of w_j and w_j v_j, a row that sees the
-/// keys [a, b) is (V_b - V_a) / (W_b - W_a). So all of some n ranges cost O(n) together, and not
-/// O(n N).
+/// Method: RowSums, so that all of some n ranges cost O(n) together, and not O(n N).
 std::vector<ScannedRange> scan_ranges(std::span<const SearchRow> rows, const ScoreRule& score,
                                       std::span<const CausalAlignment> alignments, bool free_sink);
+
+/// Do weights depend on the length, through ALiBi's positions, as scan_ranges does not see? Not
+/// where trying all would cost too much.
+bool lengths_move_weights(std::span<const SearchRow> rows, const ScoreRule& score);
+
+/// The length under which the rest of a rule fits the rows best, and its misfit.
+ScannedRange scan_lengths(std::span<const SearchRow> rows, const ScoreRule& score, RangeRule rule,
+                          bool free_sink);
 
 }  // namespace gqa::identification
