@@ -198,22 +198,6 @@ void RoundingRows::bound_refined(const Row& row, std::size_t at, double radius,
       square(end(root({query_covariances_[at], query_covariances_[at]}, moved)));
 }
 
-void RoundingRows::bound_equal(const Row& row, std::size_t at, double radius,
-                               LikelyColumn<double>& sums, bool upper) const {
-  if (!row.equal->is_usable()) {
-    sums.equal_classes = upper ? std::numeric_limits<double>::infinity() : 0;
-    return;
-  }
-  const auto end = [upper](const Interval& bounds) { return upper ? bounds.upper : bounds.lower; };
-  const std::size_t column = at % shape_.value_stride;
-  const bool values_differ =
-      context_.model.value == 0 || equal_history_->most_equal_values[column] == 1;
-  const double magnitude = values_differ ? 0 : with_magnitudes(weights, at);
-  sums.equal_classes =
-      end(row.equal->variance(context_.model, column, output(row, column), magnitude,
-                              {radius, row.weight_error, row.variance_error}));
-}
-
 LikelyColumn<double> RoundingRows::column_bound(const Row& row, std::size_t at, const Interval& o,
                                                 double radius, bool upper) const {
   const auto end = [upper](const Interval& bounds) { return upper ? bounds.upper : bounds.lower; };
