@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -122,8 +121,7 @@ void write_reports(const Audit& audit) {
   rest.path = audit.at.empty() ? "what follows" : audit.at;
   rest.verdict = Verdict::undecided;
   rest.error = fmt::format(
-      "interrupted by {} {}; what follows it was not audited",
-      number == SIGINT ? "Ctrl-C" : "a request to end",
+      "interrupted by {} {}; what follows it was not audited", interruption_name(number),
       audit.share > 0 ? fmt::format("after {:.0f} % of its rows", 100 * std::min(audit.share, 1.0))
                       : std::string("before its first rows"));
   if (audit.journal != nullptr) rest.error += "; the same command goes on from the journal";

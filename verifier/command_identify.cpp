@@ -1,7 +1,11 @@
 // gqaverify identify: the contract that a recording fits, or that a live kernel implements.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <memory>
+#include <mutex>
+#include <optional>
 
 #include "arguments.hpp"
 #include "cluster.hpp"
@@ -17,6 +21,7 @@
 #include "gqa/report/identified_report.hpp"
 #include "gqa/report/probe_report.hpp"
 #include "gqa/version.hpp"
+#include "interruption.hpp"
 #include "kernel_flags.hpp"
 #include "output.hpp"
 #include "page_origin_of.hpp"
@@ -93,22 +98,41 @@ IdentifiedRecording identified(Recording& recording, const IdentifyFlags& flags)
   return result;
 }
 
-void identify_path(const std::string& path, const IdentifyFlags& flags,
-                   std::vector<IdentifiedRecording>& results) {
+// What is told at the end, or where the work is interrupted.
+struct Identification {
+  const IdentifyFlags& flags;
+  std::mutex guard;  // of all that follows
+  std::vector<IdentifiedRecording> results;
+  std::string at;  // what is worked at
+
+  void add(IdentifiedRecording result) {
+    const std::lock_guard lock(guard);
+    results.push_back(std::move(result));
+  }
+  void start(const std::string& path) {
+    const std::lock_guard lock(guard);
+    at = path;
+  }
+};
+
+void identify_path(const std::string& path, Identification& all) {
   std::vector<std::filesystem::path> files;
+  all.start(path);
   try {
     files = find_recordings(path);
   } catch (const InputError& error) {
-    results.push_back({path, {}, error.what(), error.code()});
+    all.add({path, {}, error.what(), error.code()});
   }
   // A file that cannot be read keeps nobody from the others of its folder.
   for (const std::filesystem::path& found : files) {
+    all.start(found.string());
     try {
-      for (Recording& recording : read_recordings(found, flags.tensors.choice())) {
-        results.push_back(identified(recording, flags));
+      for (Recording& recording : read_recordings(found, all.flags.tensors.choice())) {
+        all.start(recording.path);
+        all.add(identified(recording, all.flags));
       }
     } catch (const InputError& error) {
-      results.push_back({found.string(), {}, error.what(), error.code()});
+      all.add({found.string(), {}, error.what(), error.code()});
     }
   }
 }
@@ -125,24 +149,52 @@ ExitStatus status_of(const std::vector<IdentifiedRecording>& results) {
   return results.empty() ? undecided : status;
 }
 
-ExitStatus identify_recordings(const IdentifyFlags& flags) {
-  std::vector<IdentifiedRecording> results;
-  Progress progress("recordings", static_cast<std::int64_t>(flags.paths.size()));
-  std::int64_t done = 0;
-  for (const std::string& path : flags.paths) {
-    identify_path(path, flags, results);
-    progress.update(++done);
-  }
+void write_reports(const Identification& all) {
   std::string text;
   nlohmann::ordered_json json{{"schema", "gqaverify.identify/1"}, {"version", version}};
   json["recordings"] = nlohmann::ordered_json::array();
-  for (const IdentifiedRecording& result : results) {
+  for (const IdentifiedRecording& result : all.results) {
     text += identified_text(result);
     json["recordings"].push_back(identified_json(result));
   }
-  write_results(text, json, flags.files,
-                [&] { return identified_html(results, page_origin(flags.paths)); });
-  return status_of(results);
+  write_results(text, json, all.flags.files,
+                [&] { return identified_html(all.results, page_origin(all.flags.paths)); });
+}
+
+// Ends the process with what is known so far.
+[[noreturn]] void end_interrupted(Identification& all, int number) {
+  all.guard.lock();  // kept: nothing is added any more
+  const ExitStatus known = status_of(all.results);
+  all.results.push_back({all.at,
+                         {},
+                         fmt::format("interrupted by {}; what follows it was not identified",
+                                     interruption_name(number)),
+                         "identify.interrupted"});
+  ExitStatus status = known == all_holds ? undecided : known;
+  try {
+    write_reports(all);
+  } catch (const std::exception& error) {
+    const std::string line = fmt::format("gqaverify: {}\n", error.what());
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    status = bad_input;
+  }
+  std::fflush(nullptr);
+  _exit(status);
+}
+
+ExitStatus identify_recordings(const IdentifyFlags& flags) {
+  Identification all{flags, {}, {}, {}};
+  std::optional<Interruption> interruption;
+  interruption.emplace([&all](int number) { end_interrupted(all, number); });
+  Progress progress("recordings", static_cast<std::int64_t>(flags.paths.size()));
+  std::int64_t done = 0;
+  for (const std::string& path : flags.paths) {
+    identify_path(path, all);
+    progress.update(++done);
+  }
+  interruption.reset();
+  write_reports(all);
+  return status_of(all.results);
 }
 
 }  // namespace

@@ -38,6 +38,10 @@ int wait_for_signal() {
 
 }  // namespace
 
+std::string_view interruption_name(int number) {
+  return number == SIGINT ? "Ctrl-C" : "a request to end";
+}
+
 Interruption::Interruption(std::function<void(int)> on_signal) {
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return;  // Ctrl-C ends the process at once
   thread_ = std::thread([work = std::move(on_signal)] {

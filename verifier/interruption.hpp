@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 #include <thread>
 
 namespace gqa::program {
@@ -18,5 +19,8 @@ class Interruption {
  private:
   std::thread thread_;
 };
+
+/// What the signal is, for a message: "interrupted by ..."
+std::string_view interruption_name(int number);
 
 }  // namespace gqa::program

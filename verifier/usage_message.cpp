@@ -175,6 +175,8 @@ std::string refusal(const CLI::App& program, const Chosen& chosen, const CLI::Pa
     return fmt::format("a command is missing; write one of {}",
                        fmt::join(names_of(commands_of(*chosen.app)), ", "));
   }
+  // What it took for its value may be the word that another rule of the parser is about.
+  if (std::ranges::any_of(chosen.app->remaining(), is_flag)) return unexpected(program, chosen);
   switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
     case CLI::ExitCodes::ExtrasError:
       return unexpected(program, chosen);

@@ -149,6 +149,21 @@ class Console(CommandLine):
         out, _ = process.communicate(timeout=60)
         return process.returncode, out, time.monotonic() - start
 
+    def test_an_interrupted_identification_tells_what_is_known(self):
+        path = self.folder / "long.safetensors"
+        # No contract fits: every stage of the search is tried.
+        safetensors_file.write(path, None, wide_problem(rows=512, keys=1024, size=64))
+        report = self.folder / "report.json"
+        status, out, seconds = self.interrupted(
+            "identify", self.path("right"), path, "--json", report, wait=lambda _: time.sleep(1.5)
+        )
+        self.assertEqual(status, UNDECIDED, out)
+        self.assertLess(seconds, 5)
+        self.assertRegex(out, r"found +" + str(self.path("right")))
+        self.assertIn("interrupted by Ctrl-C; what follows it was not identified [identify.interrupted]", out)
+        found = json.loads(report.read_text())["recordings"]
+        self.assertEqual([recording.get("code") for recording in found], [None, "identify.interrupted"])
+
     def test_an_interruption_tells_what_is_known_and_the_journal_goes_on(self):
         path = self.folder / "long.safetensors"
         safetensors_file.write(path, None, wide_problem(rows=4096, keys=1024, size=16))
