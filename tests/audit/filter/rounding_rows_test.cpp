@@ -246,9 +246,9 @@ TEST_CASE("rounding_rows: the bound grows where keys and values are copies of th
     for (std::size_t t = 0; t < 8; ++t) plain.key[j * 8 + t] = plain.key[j % 3 * 8 + t];
     for (std::size_t c = 0; c < 4; ++c) plain.value[j * 4 + c] = plain.value[j % 3 * 4 + c];
   }
-  // One step alone rounds coarsely: scores, weights or sums.
+  // One step alone rounds coarsely: exponentials, weights or sums.
   for (double PrecisionModel::*unit :
-       {&PrecisionModel::score, &PrecisionModel::weight, &PrecisionModel::denominator}) {
+       {&PrecisionModel::exponential, &PrecisionModel::weight, &PrecisionModel::denominator}) {
     PrecisionModel model = f32_model;
     model.*unit = 0x1p-10;
     for (const bool counted : {false, true}) {
