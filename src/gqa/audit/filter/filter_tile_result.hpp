@@ -23,7 +23,7 @@ struct FilterOptions {
   std::int64_t key_segment = 4096;
   /// Also the sums that the precision models need: FilterTile::squares and RowStatistics.
   bool model_terms = false;
-  /// With model_terms: also FilterRow::most_equal_scores, at about an eighth of the price.
+  /// With model_terms: also FilterRow::most_equal_scores, at about a third of the price.
   bool equal_scores = false;
   /// False: the plain reference, for comparison. No norms, no checks, no radius.
   bool radius = true;
